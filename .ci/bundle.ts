@@ -52,7 +52,7 @@ export async function bundleProgram(outdir: string): Promise<void> {
     splitting: true,
     format: 'esm',
     platform: 'node',
-    target: 'node22.19',
+    target: 'node22.18',
     packages: 'external',
     charset: 'utf8',
     legalComments: 'none',

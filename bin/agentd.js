@@ -15,7 +15,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const NEEDED = [22, 19];
+const NEEDED = [22, 18];
 const EXIT_CONFIG = 78;
 const NODE_OPTION = '--min-semi-space-size=8';
 /** Set for the pinned Node.js: if it is too old as well, it must not start another Node.js. */

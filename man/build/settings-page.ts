@@ -164,7 +164,7 @@ const textsBody = (own: readonly ChannelText[]) =>
       'The language is the claim `locale` of the person\u2019s token; without it, the language that the platform or the browser sends; without that, DEFAULT_LOCALE. A language without texts is skipped. A text is looked up under the whole tag (`de-AT`), then under its language (`de`), then under DEFAULT_LOCALE, and then among the English defaults.',
     ),
     prose(
-      'Answers are compared with the words of the person\u2019s language, without regard to white space at the ends, case and final punctuation. The question names the first word of each list.',
+      'Answers are compared with the words of the person\u2019s language, without regard to white space at the ends, case and final punctuation; a question of several words, such as “only 1?”, is no answer. The question names the first word of each list.',
     ),
     terms(
       Object.entries(textRecords(own)).map(([name, record]) => ({

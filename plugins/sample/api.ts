@@ -141,7 +141,7 @@ async function answerCustomer(
   if (request.method === 'GET' && path === '/orders') return { status: 200, body: person.orders };
   const [, number] = /^\/orders\/(\d{4})\/cancel$/.exec(path) ?? [];
   if (request.method === 'POST' && number !== undefined)
-    return cancel(person.orders.find((order) => order.number === number));
+    return cancel(person.orders.find((order) => order.number === Number(number)));
   if (request.method === 'PUT' && path === '/address') {
     const { address } = (await readJson(request)) as { address?: unknown };
     if (typeof address !== 'string') return { status: 400, body: { error: 'there is no address' } };
@@ -216,7 +216,7 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 const ORDER = {
   type: 'object',
   properties: {
-    number: { type: 'string' },
+    number: { type: 'integer' },
     item: { type: 'string' },
     status: { type: 'string' },
   },
@@ -262,7 +262,7 @@ export const SAMPLE_DOCUMENT = {
             in: 'path',
             required: true,
             description: 'Number of the order.',
-            schema: { type: 'string', pattern: '^\\d{4}$' },
+            schema: { type: 'integer', minimum: 1000, maximum: 9999 },
           },
         ],
         responses: {
@@ -301,7 +301,7 @@ export const SAMPLE_TOOLS = {
   operations: {
     listProducts: { public: 'all' },
     listOrders: { credentials: 'user' },
-    cancelOrder: { summary: 'Cancel order {number}' },
-    changeAddress: { summary: 'Change your address to {body.address}' },
+    cancelOrder: { summary: 'Cancel order {number}', confirm_label: 'Cancel order' },
+    changeAddress: { summary: 'Change your address to {body.address}', confirm_label: 'Change address' },
   },
 } as const;

@@ -12,7 +12,7 @@ export interface SamplePerson {
 }
 
 export interface SampleOrder {
-  number: string;
+  number: number;
   item: string;
   status: 'being packed' | 'shipped' | 'delivered' | 'canceled';
 }
@@ -32,8 +32,8 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     plan: 'gold',
     address: "12 St James's Square, London",
     orders: [
-      { number: '1001', item: 'Analytical engine, brass', status: 'shipped' },
-      { number: '1004', item: 'Punched cards, 500', status: 'being packed' },
+      { number: 1001, item: 'Analytical engine, brass', status: 'shipped' },
+      { number: 1004, item: 'Punched cards, 500', status: 'being packed' },
     ],
   },
   {
@@ -43,8 +43,8 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     plan: 'silver',
     address: '1 Fleet Street, Arlington',
     orders: [
-      { number: '1002', item: 'Compiler, first edition', status: 'delivered' },
-      { number: '1005', item: 'Punched cards, 500', status: 'being packed' },
+      { number: 1002, item: 'Compiler, first edition', status: 'delivered' },
+      { number: 1005, item: 'Punched cards, 500', status: 'being packed' },
     ],
   },
   {
@@ -53,7 +53,7 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     email: 'alan@example.com',
     plan: 'free',
     address: '43 Adlington Road, Wilmslow',
-    orders: [{ number: '1006', item: 'Compiler, first edition', status: 'being packed' }],
+    orders: [{ number: 1006, item: 'Compiler, first edition', status: 'being packed' }],
   },
 ];
 

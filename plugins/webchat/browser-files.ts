@@ -31,14 +31,19 @@ function loadAsset(
   type: string,
   rewrite: (text: string) => string = (text) => text,
 ): () => Promise<Asset> {
-  const file = new URL(name, BUILT);
-  const content = existsSync(file) ? readFileSync(file, 'utf8') : null;
+  const content = readBuilt(name);
   let asset: Promise<Asset> | undefined;
   return () => {
-    if (content === null) throw new Error(`${file.pathname} is missing: run \`npm run build\``);
+    if (content === null)
+      throw new Error(`${new URL(name, BUILT).pathname} is missing: run \`npm run build\``);
     asset ??= compressed(Buffer.from(rewrite(content)), type);
     return asset;
   };
+}
+
+function readBuilt(name: string): string | null {
+  const file = new URL(name, BUILT);
+  return existsSync(file) ? readFileSync(file, 'utf8') : null;
 }
 
 async function compressed(bytes: Uint8Array, type: string): Promise<Asset> {
@@ -116,7 +121,9 @@ const BUILT_MESSAGE_PATH = '/webchat/message';
 export function widgetRoute(messagePath: string, translations: Translations): Route {
   const asset = loadAsset('widget/widget.js', 'text/javascript', (script) =>
     withTranslations(
-      script.replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath)),
+      script
+        .replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath))
+        .replaceAll('agentd-parts', PARTS_VERSION),
       translations,
     ),
   );
@@ -130,6 +137,12 @@ export function widgetRoute(messagePath: string, translations: Translations): Ro
 /** The parts of the widget, which it loads when it needs them. */
 const PARTS = ['card', 'continue', 'feedback', 'qr', 'tab'];
 
+/** Changes with each build in which a part is another. */
+const PARTS_VERSION = createHash('sha256')
+  .update(PARTS.map((part) => readBuilt(`widget/${part}.js`) ?? '').join())
+  .digest('base64url')
+  .slice(0, 8);
+
 /** The texts of the parts of the widget. */
 export interface PartTexts {
   /** Of the part `continue`, by language. */
@@ -138,17 +151,30 @@ export interface PartTexts {
   translations: Translations;
 }
 
-/** `GET /webchat/<part>.js` */
+/**
+ * `GET /webchat/<part>.js`. A page that was opened before an upgrade asks for a part of its own version, and is refused.
+ * The widget then goes on without the part, and a question stays in words.
+ */
 export function partRoutes(texts: PartTexts): Route[] {
   return PARTS.map((part) => {
     const asset = loadAsset(`widget/${part}.js`, 'text/javascript', (script) => withPartTexts(script, texts));
     return {
       method: 'GET',
       path: `/webchat/${part}.js`,
-      handle: async (request) => assetResponse(await asset(), request, HEADERS),
+      async handle(request) {
+        const isOther = (request.query.get('v') ?? PARTS_VERSION) !== PARTS_VERSION;
+        return isOther ? OTHER_VERSION : assetResponse(await asset(), request, HEADERS);
+      },
     };
   });
 }
+
+/** Another replica may have that version, so the refusal is not kept. */
+const OTHER_VERSION: ChannelResponse = {
+  status: 404,
+  headers: { ...HEADERS, 'Cache-Control': 'no-store' },
+  body: {},
+};
 
 /** Inserts the texts into a part, instead of the placeholders that its built script has. */
 export function withPartTexts(script: string, { continued, translations }: PartTexts): string {

@@ -58,7 +58,7 @@ export const LINK_ARGUMENTS = {
 } as const;
 
 /** The end of what a command prints that has ended or replaced the link of a user. */
-export const USER_WILL_BE_TOLD = 'the daemon tells the user in the chat';
+export const USER_WILL_BE_TOLD = 'the daemon tells the user in the chat, if the channel can write first';
 
 async function bundled() {
   const { plugins } = await loadBundled();

@@ -291,7 +291,8 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
 ];
 
 /**
- * One trace for people: who sent the message and how it ended, the timeline, what happened and what to do.
+ * One trace for people: who sent the message and how it ended, for whom the agent acted, what happened and what to do,
+ * and then the timeline.
  * @param waits what the message waits for; null if it has ended
  * @param actions the actions that the message confirmed, declined or carried out
  * @param feedback what the person thought of the answer
@@ -319,10 +320,16 @@ export function traceInWords(
     ...collectedInWords(trace),
     ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
-  const lines = out.table(LINE_COLUMNS, trace.lines, width);
+  const lines = trace.lines.length === 0 ? '' : out.table(LINE_COLUMNS, trace.lines, width);
   const findings = listFindings(trace);
   const codes = codesInWords(trace, findings, width);
-  return `${head.join('\n')}\n\n${lines}\n${codes && `${codes}\n`}${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findings, trace.outcome, width, feedback?.rating === -1)}`;
+  const result = [
+    principalInWords(trace),
+    actionsInWords(actions, width),
+    feedbackInWords(feedback),
+    findingsInWords(findings, trace.outcome, width, feedback?.rating === -1),
+  ].join('');
+  return [`${head.join('\n')}\n`, result, lines, codes].filter((part) => part !== '').join('\n');
 }
 
 function collectedInWords({ turn_id, message_id, collected = [] }: TraceRecord): string[][] {

@@ -141,8 +141,10 @@ export type Column<T> = {
   /** The value is a time in ms since the epoch, or null. */
   isTime?: boolean;
   align?: 'right';
-  /** The column is shown only with `--wide`, and if standard output is not a terminal. */
-  isWide?: true;
+  /** True: the column is shown only with `--wide`, and if standard output is not a terminal. False: only otherwise. */
+  isWide?: boolean;
+  /** The column is left out of a table in which it would be empty. */
+  isRare?: true;
   /** The text of a table that is not wide, if it is shorter than `text`. */
   short?(item: T): string | null | undefined;
   /** The color of the text in a table. Null for none. */
@@ -214,7 +216,12 @@ interface TableStyle extends DetailsStyle {
  */
 function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], style: TableStyle): string {
   const { width, isWide, color } = style;
-  const shown = columns.filter((column) => column.title !== undefined && (isWide || !column.isWide));
+  const shown = columns.filter(
+    (column) =>
+      column.title !== undefined &&
+      (column.isWide ?? isWide) === isWide &&
+      !(column.isRare && items.every((item) => formatCell(column, item, style.time) === '')),
+  );
   const head: Cell[] = shown.map(({ title = '' }) => ({ text: printable(title), format: 'bold' }));
   const rows = items.map((item) =>
     shown.map((column): Cell => {

@@ -52,12 +52,25 @@ export const SESSION_COLUMNS: readonly Column<SessionWithState>[] = [
     short: (session) => signedInAs(session) ?? session.user_id,
   },
   { title: 'USER', json: 'user_id', isWide: true },
-  { title: 'STATE', json: 'state', color: ({ state }) => SESSION_COLORS[state] ?? null, narrow: 'cut' },
+  {
+    title: 'STATE',
+    json: 'state',
+    short: ({ state }) => SHORT_STATES[state],
+    color: ({ state }) => SESSION_COLORS[state] ?? null,
+    narrow: 'cut',
+  },
   { title: 'TURNS', json: 'turns', align: 'right' },
   { json: 'created_at', isTime: true },
   { title: 'ACTIVE', json: 'last_active_at', isTime: true },
   { json: 'expires_at', isTime: true },
 ];
+
+const SHORT_STATES: Readonly<Record<SessionState, string>> = {
+  SessionCreated: 'new',
+  NoJWT: 'not signed in',
+  ValidJWT: 'signed in',
+  SessionExpired: 'expired',
+};
 
 /** A session without a person has no color: that is no fault. */
 const SESSION_COLORS: Readonly<Partial<Record<SessionState, CellColor>>> = {
@@ -78,10 +91,15 @@ export async function namesIn(
 ): Promise<(person: PersonKey | null) => string | null> {
   const wanted = [...new Set(ids)].filter((id) => id !== null);
   const found = await Promise.all(wanted.map((id) => sessions.find(id)));
+  return namesOf(found.filter((session) => session !== null));
+}
+
+/** The names of people, as far as these sessions know them. */
+export function namesOf(sessions: readonly Session[]): (person: PersonKey | null) => string | null {
   const names = new Map(
-    found.flatMap((session) => {
-      const email = session?.metadata.jwt_context?.email;
-      return session?.credential_owner && email ? [[session.credential_owner.person, email]] : [];
+    sessions.flatMap(({ metadata, credential_owner }) => {
+      const email = metadata.jwt_context?.email;
+      return credential_owner && email ? [[credential_owner.person, email]] : [];
     }),
   );
   return (person) => person && (names.get(person) ?? personInWords(personView(person)));
@@ -237,7 +255,7 @@ export const LINK_COLUMNS: readonly Column<LinkView>[] = [
   { title: 'MADE WITH', json: 'how' },
   { json: 'made_at', isTime: true },
   // The earlier of the two.
-  { title: 'EXPIRES', json: 'expires_at', isTime: true },
+  { title: 'EXPIRES', json: 'expires_at', isTime: true, isWide: false },
 ];
 
 const LINK_COLORS: Readonly<Record<LinkState, CellColor>> = {
@@ -251,8 +269,8 @@ const LINK_COLORS: Readonly<Record<LinkState, CellColor>> = {
 /** The columns of `link list`. */
 export const LINK_LIST_COLUMNS: readonly Column<Awaited<ReturnType<typeof linkListView>>>[] = [
   ...LINK_COLUMNS,
-  { title: 'RENEWED', json: 'renewed_at', isTime: true, isWide: true },
-  { title: 'NOT RENEWED', json: 'renewal_failed', color: () => 'red', narrow: 'wrap' },
+  { title: 'RENEWED', json: 'renewed_at', isTime: true, isWide: true, isRare: true },
+  { title: 'NOT RENEWED', json: 'renewal_failed', color: () => 'red', narrow: 'wrap', isRare: true },
   { json: 'renewal_failed_at', isTime: true },
 ];
 

@@ -30,6 +30,9 @@ const question = (more: object = {}) => ({
   ...more,
 });
 
+/** The line about the action, for clients without a card. */
+const RECEIPT = 'Cancel order "1004" – done';
+
 const HINT = 'Answer with Cancel order or Decline';
 
 const { chat, browser } = openRoom({}, (chat) => {
@@ -51,7 +54,13 @@ const asks: FakeChat['script'] = (run) => {
       run.tool('shop_cancelOrder', 'started', { title: 'Cancel order' });
       run.tool('shop_cancelOrder', 'completed', { title: 'Cancel order', credentials: 'user' });
     }
-    run.say(confirm.approve ? 'It is done.' : 'Not done.');
+    run.say(
+      confirm.approve ? `It is done.\n\n${RECEIPT}` : 'Cancel order "1004" – declined, nothing was changed',
+    );
+    if (confirm.approve) {
+      const done = { action_id: 'action-1', summary: 'Cancel order "1004"', outcome: 'done' };
+      run.event('actions', { actions: [done], begins_at: 'It is done.\n\n'.length });
+    }
   } else if (run.body.message === 'cancel') ask(run);
   else run.say(`You said: ${String(run.body.message)}`);
   run.end();
@@ -92,7 +101,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('is answered with its first button, and says in place that it is done, and when', async () => {
+  it('is answered with its first button, and says in place, and only there, that it is done, and when', async () => {
     const visitor = await asked();
     await buttons(visitor).getByRole('button', { name: 'Cancel order' }).click();
     await shows(visitor, 'It is done.');
@@ -106,17 +115,31 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     await until(async () => (await visitor.heard()).some((line) => /^Done at \d/.test(line)));
     expect(await faults(visitor.page)).toEqual([]);
     expect(await card(visitor).getByRole('button').count()).toBe(0);
+    const toldOnce = async () => {
+      await outcome(visitor, /^Done at \d/);
+      expect(
+        await visitor.chat
+          .locator('.entries')
+          .getByText(/^Done at/)
+          .count(),
+      ).toBe(1);
+      expect(await visitor.chat.locator('.tool:visible').count()).toBe(0);
+      expect(await visitor.chat.getByText('– done').count()).toBe(0);
+    };
+    await toldOnce();
     await visitor.page.reload();
-    await outcome(visitor, /^Done at \d/);
+    await toldOnce();
     expect(visitor.complaints).toEqual([]);
   });
 
   it('is declined with its second button', async () => {
     const visitor = await asked();
     await buttons(visitor).getByRole('button', { name: 'Decline' }).click();
-    await shows(visitor, 'Not done.');
-    expect(chat.received.at(-1)?.body).toMatchObject({ metadata: { confirm: { approve: false } } });
     await outcome(visitor, /^Declined at \d/);
+    expect(chat.received.at(-1)?.body).toMatchObject({ metadata: { confirm: { approve: false } } });
+    // The card says it. The answer, which says no more, is not shown.
+    expect(await visitor.chat.locator('.agent:visible').count()).toBe(1);
+    expect(await faults(visitor.page)).toEqual([]);
   });
 
   it('says that it failed, or that the outcome is unknown, and never that it is done', async () => {
@@ -203,6 +226,18 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     await visitor.chat.locator('.agent').nth(3).getByRole('button').first().waitFor();
     expect(await visitor.chat.locator('.card:visible').count()).toBe(2);
     expect(await buttons(visitor).count()).toBe(1);
+  });
+
+  it('stays in words if its card cannot be loaded, and the next question loads the card again', async () => {
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.page.route('**/webchat/card.js*', (route) => route.abort(), { times: 1 });
+    await visitor.say('cancel');
+    await shows(visitor, /Please confirm: Cancel order "1004"\..*Answer yes or no\.$/s);
+    expect(await visitor.chat.locator('.card:visible').count()).toBe(0);
+    await visitor.say('cancel');
+    await buttons(visitor).waitFor();
+    expect((await visitor.answer.textContent())?.trim()).toBe(LEAD);
+    expect(visitor.complaints).toEqual([]);
   });
 
   it('keeps its buttons when the page is reloaded', async () => {
@@ -391,6 +426,8 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await button.waitFor();
     await picture(visitor.page, 'sign-in');
     expect(await visitor.chat.locator('.cross').count()).toBe(0);
+    // The line that offers sign-in stands for the tool.
+    expect(await visitor.chat.locator('.tool:visible').count()).toBe(0);
     await visitor.page.evaluate(() =>
       addEventListener(
         'agentd-sign-in',

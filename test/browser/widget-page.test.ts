@@ -76,6 +76,34 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
+  it.each([
+    ['rtl', 'Where is it?', 'left'],
+    ['ltr', 'أين هو؟', 'right'],
+  ])('on a page that is %s shows %j of the visitor at the %s', async (dir, text, side) => {
+    chat.page.html = { dir };
+    const visitor = await enter();
+    await visitor.say(text);
+    const bubble = await visitor.chat.locator('.visitor .body').boundingBox();
+    const list = await visitor.chat.locator('.entries').boundingBox();
+    const [left = 0, right = 0] = [bubble, list].map((box) => box?.x ?? 0);
+    const isLeft = Math.abs(left - right) < 1;
+    expect(isLeft ? 'left' : 'right').toBe(side);
+  });
+
+  it('shows the whole title, however narrow it is', async () => {
+    chat.page.attributes = { 'data-title': 'Babbage & Daughters, Instrument Makers', 'data-open': '' };
+    chat.page.style = ':root { --agentd-width: 320px }';
+    const visitor = await enter();
+    const title = visitor.chat.getByRole('heading', { level: 2 });
+    const hidden = await title.evaluate((h2) => [
+      h2.scrollWidth - h2.clientWidth,
+      getComputedStyle(h2).textOverflow,
+    ]);
+    expect(hidden).toEqual([0, 'clip']);
+    const [head, inside] = [await visitor.chat.locator('.head').boundingBox(), await title.boundingBox()];
+    expect(inside?.height).toBeLessThan(head?.height ?? 0);
+  });
+
   it('has no accessibility problems while it works, fails, is stopped, is offline or waits', async () => {
     const visitor = await enter();
     const { promise: goOn, resolve } = Promise.withResolvers<void>();

@@ -63,18 +63,18 @@ export function describeIds(current: () => StoreUnderTest): void {
       expect(await found(['feedback'], 'r-4')).toEqual(['r-4 of f-1']);
     });
 
-    it('are shortened to a beginning that no other id of the kind has', async () => {
-      for (const id of ['web_ada_123456', 'web_ada_129', 'web_ada_12', 'unlike_any_other']) await session(id);
-      const short = await ids.shorten('session', [
-        'web_ada_123456',
-        'web_ada_12',
-        'unlike_any_other',
-        'gone',
-      ]);
-      expect([...short]).toEqual([
-        ['web_ada_123456', 'web_ada_123'],
-        ['web_ada_12', 'web_ada_12'],
-        ['unlike_any_other', 'unlike_any_other'.slice(0, SHORT_MIN)],
+    it('are shortened to a beginning that no other id of the kind has, beyond its first part', async () => {
+      const alone = 'unlike-any-other';
+      const generated = 'webchat_visitor_AbCdEfGhIjKlMnOp';
+      const group = 'pigeonpost:C0FFEE:D0ADA';
+      const [long, alike, short] = ['web_ada_1234567890123', 'web_ada_129', 'web_ada_12'];
+      for (const id of [long, alike, short, alone, generated, group]) await session(id);
+      expect([...(await ids.shorten('session', [long, short, alone, generated, group, 'gone']))]).toEqual([
+        [long, 'web_ada_123456'],
+        [short, short],
+        [alone, alone.slice(0, SHORT_MIN)],
+        [generated, 'webchat_visitor_Ab'],
+        [group, 'pigeonpost:C0FFEE:D0A'],
         ['gone', 'gone'],
       ]);
     });

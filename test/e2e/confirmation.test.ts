@@ -148,7 +148,7 @@ describe('webchat', () => {
       as: 'ada@example.com',
     });
     expect(asked.body.response).toBe(
-      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
+      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nI’ll do this as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
     );
     expect(calls).toEqual([]);
     const metadata = { confirm: { id: confirmation.id, approve: true } };
@@ -208,7 +208,7 @@ describe('sse', () => {
   it('asks with an event before `complete`', async () => {
     const events = await ask('mine 1004', { bearer: ada });
     const names = events.map(({ event }) => event);
-    expect(names.slice(-3)).toEqual(['confirmation', 'complete', 'stream_complete']);
+    expect(names.slice(-4)).toEqual(['confirmation', 'text_chunk', 'complete', 'stream_complete']);
     const question = events.find(({ event }) => event === 'confirmation')?.data;
     expect(question).toMatchObject({
       id: expect.any(String),
@@ -357,7 +357,7 @@ describe('the command line', () => {
     expect([code, calls.map(({ line }) => line)]).toEqual([0, ['POST /v1/orders/1004/cancel']]);
     expect(stdout).toContain('Please confirm: Cancel order "1004"');
     expect(stdout).toContain('It was done');
-    expect(stdout).toContain('Not done: Cancel order "1005"');
+    expect(stdout).toContain('Cancel order "1005" – declined, nothing was changed');
     expect(stderr).toContain('You can also answer with y or n.');
   });
 });

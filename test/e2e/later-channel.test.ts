@@ -11,7 +11,7 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-const NOTICE = 'Sorry, I could not answer your message. Please try again later.';
+const NOTICE = 'Sorry, I couldn’t answer your message. Please try again later.';
 
 let exchange: FakeExchange;
 /** The daemon for all tests that need no special settings. */

@@ -7,7 +7,7 @@ import { token } from '../support/tokens.ts';
 
 const USAGE = { prompt_tokens: 200, completion_tokens: 100 };
 const DAILY = 2000;
-const USED_UP = 'I cannot answer now, because I have reached my limit for one person in a day.';
+const USED_UP = 'I can’t answer now, because I’ve reached my limit for one person in a day.';
 
 let model: FakeModel;
 let shop: Shop;

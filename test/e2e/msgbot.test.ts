@@ -264,12 +264,12 @@ describe('signing in', () => {
     const inGroup = await texts(0, GROUP).then((sent) => sent.length);
     await who({ number: 6, place: 'group' });
     const [asked] = (await texts(inGroup + 1, GROUP)).slice(inGroup);
-    expect(asked).toContain('please sign in first. I have written to you privately.');
+    expect(asked).toContain('please sign in first. I’ve written to you privately.');
     const [how] = await texts(1);
     expect(how).toContain('asked me something in a group');
     await command(await adasToken(), { number: 7 });
     await platform.until(() => platform.textsTo(ada).some((text) => text.includes('Ada Lovelace')));
-    expect((await texts(inGroup + 2, GROUP)).at(-1)).toBe('I have answered the question privately.');
+    expect((await texts(inGroup + 2, GROUP)).at(-1)).toBe('I’ve answered the question privately.');
     expect(platform.textsTo(GROUP).join()).not.toContain('Ada');
   });
 });

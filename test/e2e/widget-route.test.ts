@@ -1,8 +1,8 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { widgetRoute } from '../../plugins/webchat/browser-files.ts';
+import { partRoutes, widgetRoute } from '../../plugins/webchat/browser-files.ts';
 import { widgetTranslations } from '../../plugins/webchat/texts.ts';
-import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
+import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
 
 /** The maximum size of the gzipped widget in bytes: 22 kB, as in the manual. */
 const MAX_BYTES = 22_000;
@@ -59,5 +59,23 @@ describe('GET /webchat/widget.js', () => {
     expect(script).not.toMatch(
       /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|createContextualFragment/,
     );
+  });
+});
+
+describe('GET /webchat/<part>.js', () => {
+  const translations = widgetTranslations({ languages: {}, default_locale: 'en' });
+  const card = partRoutes({ continued: {}, translations })[0] as Route;
+  const statusOf = async (query: string) => {
+    const request = { headers: {}, query: new URLSearchParams(query) } as unknown as ChannelRequest;
+    const { status = 200, headers } = await card.handle(request);
+    return [status, headers?.['Cache-Control']];
+  };
+
+  it('returns a part of the version that the script names, and never that of another version', async () => {
+    const script = Buffer.from((await get()).body).toString();
+    const version = /\.js\?v=([\w-]{8})&/.exec(script)?.[1];
+    expect(await statusOf(`v=${version}&0`)).toEqual([200, 'public, max-age=600']);
+    expect(await statusOf('')).toEqual([200, 'public, max-age=600']);
+    expect(await statusOf('v=AbCdEfGh&0')).toEqual([404, 'no-store']);
   });
 });

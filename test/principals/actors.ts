@@ -105,7 +105,7 @@ export const POSTING: Readonly<Record<Poster, Manner>> = {
 };
 
 /** The parts of a message with an Idempotency-Key that a client keeps in order to send the message again. */
-export interface KeyedMessage {
+interface KeyedMessage {
   key: string;
   user: string;
   named: string | null;

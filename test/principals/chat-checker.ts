@@ -1,14 +1,7 @@
-import {
-  Checker,
-  marksProblems,
-  type Presented,
-  type Problem,
-  personOf,
-  type Seen,
-  type State,
-  TOKEN_TOLD,
-} from './checker.ts';
+import type { Business, Expected, Presented, Problem, Seen, Session, State } from './facts.ts';
+import { StreamChecker } from './stream-checker.ts';
 import { isCovered, type Origin, type Person, RENEWED_LATER, type Renewal, type SignOut } from './tokens.ts';
+import { personOf } from './verdicts.ts';
 
 export interface ChatMessage {
   platform: string;
@@ -20,9 +13,10 @@ export interface ChatMessage {
   thread: string | null;
   /** Empty if the text has no mark. */
   mark: string;
+  business?: Business;
 }
 
-export interface LinkChange {
+interface LinkChange {
   platform: string;
   user: string;
   presented: Presented;
@@ -34,7 +28,7 @@ export interface LinkChange {
 }
 
 /** A reply of the agent in a private chat. */
-export type SeenReply = Pick<Seen, 'marks' | 'actedFor' | 'said' | 'hasToken'> & { mark: string };
+export type SeenReply = Pick<Seen, 'marks' | 'actedFor' | 'said' | 'told' | 'hasToken'> & { mark: string };
 
 interface Link {
   key: string;
@@ -50,12 +44,15 @@ interface Link {
   isDue: boolean;
 }
 
+/** A question that waits until its sender signs in. */
+type Note = Pick<ChatMessage, 'mark' | 'alias' | 'business'>;
+
 interface ChatState {
   links: Link[];
   /** The questions that wait until their sender signs in, by the key of the sender's link. */
-  notes: Map<string, { mark: string; alias: string | null; in_group: boolean }>;
+  notes: Map<string, Note & { in_group: boolean }>;
   /** The second runs that are queued, by the key of the sender's link. */
-  queued: Map<string, { mark: string; alias: string | null; person: Person }[]>;
+  queued: Map<string, (Note & { person: Person })[]>;
   /** The replies of second runs that people must have seen since they were last compared. */
   rerun: Map<string, Expected[]>;
   /**
@@ -67,15 +64,8 @@ interface ChatState {
   turns: Map<string, number>;
 }
 
-interface Expected {
-  mark: string;
-  marks: string[];
-  said: string[];
-  person: Person | null;
-}
-
 /** The rules of messages on platforms, of links, and of questions that wait for the sign-in. See `Checker`. */
-export class ChatChecker extends Checker {
+export class ChatChecker extends StreamChecker {
   declare protected state: State & ChatState;
   /** How the site renews tokens, by person. It does not change during a history. */
   readonly #renewals: ReadonlyMap<string, Renewal>;
@@ -83,7 +73,7 @@ export class ChatChecker extends Checker {
   readonly #mayAct: (platform: string, user: string, person: Person) => boolean;
 
   constructor(
-    names: ConstructorParameters<typeof Checker>[0],
+    names: ConstructorParameters<typeof StreamChecker>[0],
     renewals: ReadonlyMap<string, Renewal> = new Map(),
     mayAct: (platform: string, user: string, person: Person) => boolean = () => true,
   ) {
@@ -126,14 +116,14 @@ export class ChatChecker extends Checker {
    */
   chatMessage(message: ChatMessage, seen: SeenReply | 'unclear' | null, calls = 1): Problem[] {
     if (seen === null) return [{ kind: 'unanswered', text: 'a message on a platform was not answered' }];
-    const { platform, user, thread, mark } = message;
-    if (thread === null) this.#runQueued(platform, user);
+    const { platform, user, thread } = message;
+    if (thread === null) this.runQueued(platform, user);
     const { person, expected } = this.#turn(message, calls);
     if (person === null)
-      this.state.notes.set(keyOf(platform, user), { mark, alias: message.alias, in_group: thread !== null });
+      this.state.notes.set(keyOf(platform, user), { ...noteOf(message), in_group: thread !== null });
     if (person !== null && !this.#mayAct(platform, user, person))
       return [{ kind: 'identity', text: `the rules let ${user} act for the ${person}` }];
-    if (seen !== 'unclear') return this.#compare(expected, seen);
+    if (seen !== 'unclear') return this.compare(expected, seen);
     const { belated } = this.state;
     belated.set(keyOf(platform, user), [...(belated.get(keyOf(platform, user)) ?? []), expected]);
     return [];
@@ -142,50 +132,44 @@ export class ChatChecker extends Checker {
   /** Checks the replies in a private chat that nobody has asked for just now: those of second runs. */
   reruns(platform: string, user: string, seen: readonly SeenReply[]): Problem[] {
     const key = keyOf(platform, user);
-    this.#runQueued(platform, user);
+    this.runQueued(platform, user);
     const { rerun, belated } = this.state;
     const left = [...seen];
     const take = (one: Expected): Problem[] => {
       const same = left.filter(({ mark }) => mark === one.mark);
-      const reply = same.find((reply) => this.#compare(one, reply).length === 0) ?? same[0];
+      const reply = same.find((reply) => this.compare(one, reply).length === 0) ?? same[0];
       if (!reply)
         return [{ kind: 'unanswered', text: `the question ${one.mark} was not answered after sign-in` }];
       left.splice(left.indexOf(reply), 1);
-      return this.#compare(one, reply);
+      return this.compare(one, reply);
     };
     const problems = (rerun.get(key) ?? []).flatMap(take);
     for (const one of belated.get(key) ?? [])
-      if (left.some((reply) => reply.mark === one.mark && this.#compare(one, reply).length === 0)) take(one);
+      if (left.some((reply) => reply.mark === one.mark && this.compare(one, reply).length === 0)) take(one);
     for (const one of [rerun, belated]) one.delete(key);
     if (left.length === 0) return problems;
     return [...problems, { kind: 'identity', text: `${left.length} messages were answered without need` }];
   }
 
-  #compare({ person, marks, said }: Expected, seen: SeenReply): Problem[] {
-    if (seen.hasToken) return [TOKEN_TOLD];
-    const name = person === null ? null : this.names.nameOf(person);
-    const problems = marksProblems(seen.marks, marks);
-    for (const one of seen.said.filter((mark) => !said.includes(mark)))
-      problems.push({ kind: 'leak', text: `${one} is shown as said by the person, but was not` });
-    if (seen.actedFor !== name)
-      problems.unshift({
-        kind: 'identity',
-        text: `the message acted for ${seen.actedFor ?? 'nobody'}, but must act for ${name ?? 'nobody'}`,
-      });
-    return problems;
+  #turn(message: ChatMessage, calls: number): { person: Person | null; expected: Expected } {
+    const { platform, user, alias, thread, mark, business } = message;
+    const person = this.#personOf({ platform, user, alias });
+    const session = this.#session(message, person);
+    const sender = { user, person, hasToken: person !== null, signsOut: false };
+    const expected = this.reply({ session, ...sender, mark, calls, business });
+    const { turns } = this.state;
+    if (thread === null) turns.set(String(session.id), (turns.get(String(session.id)) ?? 0) + 1);
+    return { person, expected };
   }
 
-  #turn(
-    { platform, user, alias, thread, mark }: ChatMessage,
-    calls: number,
-  ): { person: Person | null; expected: Expected } {
+  #session({ platform, user, thread }: ChatMessage, person: Person | null): Session {
     const { sessions } = this.state;
-    const person = this.#personOf({ platform, user, alias });
-    const id = `${platform} ${thread === null ? `direct ${user}` : `thread ${thread}`}`;
+    const id = sessionOf({ platform, user, thread });
     let session = sessions.find((one) => one.id === id);
     const hasChangedHands = thread === null && person !== null && (session?.owner ?? person) !== person;
     if (session && hasChangedHands) {
       sessions.splice(sessions.indexOf(session), 1);
+      this.sessionEnded(id);
       session = undefined;
     }
     if (!session) {
@@ -193,12 +177,14 @@ export class ChatChecker extends Checker {
       sessions.push(session);
     }
     session.owner ??= person;
-    const shown = this.shownTo(session, person, mark, calls);
-    session.turns.push({ person, mark, marks: shown.marks });
-    if (person !== null && calls > 0) this.count(person, calls);
-    if (thread === null) this.state.turns.set(id, (this.state.turns.get(id) ?? 0) + 1);
-    return { person, expected: { ...shown, person } };
+    return session;
   }
+
+  /** Called when a session ends because its chat belongs to another person now. */
+  protected sessionEnded(_id: string): void {}
+
+  /** Called if a user of a platform is not linked as before. @param keep the person who is linked now */
+  protected linkChanged(_platform: string, _user: string, _keep: Person | null): void {}
 
   /** The person of the sender of a message. The message may renew the sender's link, or end it. */
   #personOf(sender: Pick<ChatMessage, 'platform' | 'user' | 'alias'>): Person | null {
@@ -209,12 +195,12 @@ export class ChatChecker extends Checker {
   }
 
   /** The second runs in the queue of a private chat come before the next message there. */
-  #runQueued(platform: string, user: string): void {
+  protected runQueued(platform: string, user: string): void {
     const key = keyOf(platform, user);
     const { queued, rerun } = this.state;
-    for (const { mark, alias, person } of queued.get(key) ?? []) {
-      if (this.#personOf({ platform, user, alias }) !== person) continue;
-      const { expected } = this.#turn({ platform, user, alias, thread: null, mark }, 1);
+    for (const { person, ...note } of queued.get(key) ?? []) {
+      if (this.#personOf({ platform, user, ...note }) !== person) continue;
+      const { expected } = this.#turn({ platform, user, ...note, thread: null }, 1);
       rerun.set(key, [...(rerun.get(key) ?? []), expected]);
     }
     queued.delete(key);
@@ -288,6 +274,7 @@ export class ChatChecker extends Checker {
     const before = links.find((one) => one.key === key);
     if (before) links.splice(links.indexOf(before), 1);
     links.push({ key, ...link });
+    this.linkChanged(link.platform, link.user, link.person);
     const note = notes.get(key);
     notes.delete(key);
     if (!note || (before && before.person !== link.person)) return;
@@ -295,16 +282,14 @@ export class ChatChecker extends Checker {
     const chat = sessions.find(({ id }) => id === `${link.platform} direct ${link.user}`);
     const owner = note.in_group ? null : (chat?.owner ?? null);
     if (owner !== null && owner !== link.person) return;
-    queued.set(key, [
-      ...(queued.get(key) ?? []),
-      { mark: note.mark, alias: note.alias, person: link.person },
-    ]);
+    queued.set(key, [...(queued.get(key) ?? []), { ...noteOf(note), person: link.person }]);
   }
 
   #remove(link: Link): void {
     const { links, notes } = this.state;
     links.splice(links.indexOf(link), 1);
     notes.delete(link.key);
+    this.linkChanged(link.platform, link.user, null);
   }
 
   /**
@@ -334,6 +319,19 @@ export class ChatChecker extends Checker {
         return link;
     }
   }
+}
+
+function noteOf({ mark, alias, business }: Note): Note {
+  return { mark, alias, ...(business ? { business } : {}) };
+}
+
+/** The id of the session of a message. */
+export function sessionOf({
+  platform,
+  user,
+  thread,
+}: Pick<ChatMessage, 'platform' | 'user' | 'thread'>): string {
+  return `${platform} ${thread === null ? `direct ${user}` : `thread ${thread}`}`;
 }
 
 export function keyOf(platform: string, user: string): string {

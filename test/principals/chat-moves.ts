@@ -1,12 +1,12 @@
 import { toUser } from '../../plugins/phonechat/simulator.ts';
 import type { ChatMove, Platform } from './chat-histories.ts';
-import { answerOf, Chats, isAnswer, isReply, replyOf } from './chats.ts';
-import type { CodeChecker, SeenAnswer } from './code-checker.ts';
+import { answerOf, Chats, isAnswer } from './chats.ts';
+import type { SeenAnswer } from './code-checker.ts';
+import type { DeedChecker } from './deed-checker.ts';
 import type { Judge } from './play.ts';
 import { Site } from './site.ts';
 import type { Stage } from './stage.ts';
 import type { Who } from './tokens.ts';
-import type { Chat } from './world.ts';
 
 /** Makes moves on the platforms and on the site, and judges what the service answers. */
 export class ChatMoves {
@@ -18,17 +18,17 @@ export class ChatMoves {
   /** The buttons of the question about each code. */
   readonly #questions = new Map<string, readonly string[]>();
   /** Whether something must be so in a state that is possible now. */
-  readonly #expects: (ask: (checker: CodeChecker) => boolean) => boolean;
+  readonly #expects: (ask: (checker: DeedChecker) => boolean) => boolean;
 
-  constructor(stage: Stage, expects: (ask: (checker: CodeChecker) => boolean) => boolean) {
+  constructor(stage: Stage, expects: (ask: (checker: DeedChecker) => boolean) => boolean) {
     this.#stage = stage;
-    this.#chats = new Chats(stage);
+    this.#chats = new Chats(stage, expects);
     this.#site = new Site(stage, (...linked) => this.#noteLink(...linked));
     this.#expects = expects;
   }
 
-  get chats(): Chat[] {
-    return this.#chats.all;
+  get chats(): Chats {
+    return this.#chats;
   }
 
   async act(move: ChatMove): Promise<Judge[]> {
@@ -63,16 +63,13 @@ export class ChatMoves {
     for (const [key, { platform, user, who }] of this.#linked) {
       this.#linked.delete(key);
       const mark = this.#stage.newMark(who);
-      const { chat, read } = this.#chats.private(platform, user);
+      const { read } = this.#chats.private(platform, user);
+      await this.#chats.untilAsked(platform, user, read);
       const alias = platform === 'phonechat' ? toUser(user).user_id : null;
       const isHidden = platform === 'phonechat' && !user.startsWith('+');
       const from = { platform, user, alias: isHidden ? user : alias };
       const write = await this.#chats.writeAs(from, { text: mark, mark, thread: null });
-      const replies = chat.shown
-        .slice(read)
-        .filter(isReply)
-        .map(replyOf)
-        .filter((one) => one.mark !== mark);
+      const replies = this.#chats.repliesIn(platform, user, read).filter((one) => one.mark !== mark);
       yield [(checker) => checker.reruns(platform, user, replies), write];
     }
   }

@@ -1,17 +1,19 @@
 import { toUser } from '../../plugins/phonechat/simulator.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
-import type { ChatMessage, SeenReply } from './chat-checker.ts';
+import type { Chat, Delivered } from './chat.ts';
+import { type ChatMessage, type SeenReply, sessionOf } from './chat-checker.ts';
 import type { Platform, Sender } from './chat-histories.ts';
 import type { Notice, SeenAnswer } from './code-checker.ts';
-import { hasToken, marksIn } from './marks.ts';
+import type { DeedChecker } from './deed-checker.ts';
+import type { Business } from './facts.ts';
+import { deedsIn, hasToken, marksIn } from './marks.ts';
 import type { Judge } from './play.ts';
-import { actedFor, said } from './seen.ts';
+import { actedFor, linesIn, said } from './seen.ts';
 import type { Stage } from './stage.ts';
 import type { Who } from './tokens.ts';
-import type { Chat, Delivered } from './world.ts';
 
 /** A sender, as a platform names them. */
-export type From = Pick<ChatMessage, 'user' | 'alias'> & { platform: Platform };
+type From = Pick<ChatMessage, 'user' | 'alias'> & { platform: Platform };
 
 /** The last number of a message on a platform. The numbers must differ in all histories of a process. */
 let lastNumber = 0;
@@ -23,43 +25,169 @@ interface Private {
   read: number;
 }
 
+/** How long something is awaited that may never come. */
+const VOID_SECONDS = 2;
+
+interface Written {
+  text: string;
+  mark: string;
+  thread: string | null;
+  business?: Business;
+}
+
 /** Delivers what people write on the platforms, and reads what they see there. */
 export class Chats {
   readonly #stage: Stage;
   readonly #all = new Map<string, Private>();
   readonly #threads = new Map<string, string | null>();
+  readonly #threadRooms = new Map<string, string>();
+  readonly #rooms = new Map<string, Chat>();
+  /** Questions about actions that were compared with the rules, and the buttons of each, by its first action. */
+  readonly #asked = new Set<Delivered>();
+  readonly #buttons = new Map<string, readonly string[]>();
+  /** Whether something must be so in a state that is possible now. */
+  readonly #expects: (ask: (checker: DeedChecker) => boolean) => boolean;
 
-  constructor(stage: Stage) {
+  constructor(stage: Stage, expects: (ask: (checker: DeedChecker) => boolean) => boolean) {
     this.#stage = stage;
+    this.#expects = expects;
   }
 
   get all(): Chat[] {
-    return [...this.#all.values()].map(({ chat }) => chat);
+    return [...[...this.#all.values()].map(({ chat }) => chat), ...this.#rooms.values()];
   }
 
-  async writeAs(
-    sender: From,
-    { text, mark, thread }: { text: string; mark: string; thread: string | null },
-  ): Promise<Judge> {
+  /** Writes a message with a mark, and judges its reply. */
+  async writeAs(sender: From, { text, mark, thread, business }: Written): Promise<Judge> {
     const { world } = this.#stage;
-    if (thread === null) this.private(sender.platform, sender.user);
     const { request, event } = this.delivery(sender, text, thread);
+    if (thread === null) this.private(sender.platform, sender.user);
     const { reply, cancel } = world.replyTo(mark);
     const { status } = await world.deliver(request);
     if (status !== 200) cancel();
     const delivered = status === 200 ? await reply : null;
-    const message = { ...sender, thread, mark };
+    const message = { ...sender, thread, mark, ...(business ? { business } : {}) };
     if (delivered === null) return (checker) => checker.chatMessage(message, null);
     const { simulator, settings } = this.platform(sender.platform);
     const rooms = simulator.seenIn(event, settings);
-    if (!rooms.includes(delivered.to) || !this.#isItsThread(`${sender.platform} ${thread}`, delivered.thread))
+    if (!rooms.includes(delivered.to) || !this.#isItsThread(`${sender.platform} ${thread}`, delivered))
       return () => [{ kind: 'leak', text: `the reply was sent to ${delivered.to} instead of ${rooms[0]}` }];
+    const question = await this.#question(message, delivered);
     if (thread === null) this.read(sender.platform, sender.user);
-    const judge: Judge = (checker) => checker.chatMessage(message, replyOf(delivered));
+    const seen = replyOf(delivered, question);
+    const judge: Judge = (checker) => checker.chatMessage(message, seen);
     // A sign-out at the same time may keep a run from its calls.
-    if (this.#stage.hasSignOut)
-      judge.orElse = [(checker) => checker.chatMessage(message, replyOf(delivered), 0)];
+    if (this.#stage.hasSignOut) judge.orElse = [(checker) => checker.chatMessage(message, seen, 0)];
     return judge;
+  }
+
+  /** Writes an answer to a question of actions, or presses its button. It has no mark. */
+  async decide(sender: From, thread: string | null, business: Business, text: string): Promise<Judge[]> {
+    const room = this.#room(sender, thread);
+    // In a thread that has seen no reply, nobody was asked.
+    if (room === null) return [];
+    const isPress = business.press !== null;
+    const message = { ...sender, thread, mark: '', business };
+    const session = sessionOf(message);
+    const before = room.shown.length;
+    const counts =
+      !isPress || this.#expects((checker) => checker.isOpen(business.press ?? '', session, sender.user));
+    const { request } = this.delivery(sender, text, thread, isPress ? 'press' : 'message');
+    const { status } = await this.#stage.world.deliver(request);
+    // A press that does not count leads to no message of the agent. What it has changed shows later.
+    if (!counts) return [];
+    // Of two presses at the same time, the second does nothing, and nobody hears of it.
+    const isVoid = isPress && this.#stage.isConcurrent;
+    const delivered =
+      status === 200 ? await room.next(before, isAnswer, isVoid ? VOID_SECONDS : undefined) : null;
+    if (delivered === null && isVoid) return [];
+    if (delivered === null) return [(checker) => checker.chatMessage(message, null)];
+    const question = await this.#question(message, delivered);
+    if (thread === null) this.read(sender.platform, sender.user);
+    const seen = this.#stage.isConcurrent ? 'unclear' : replyOf(delivered, question);
+    const judge: Judge = (checker) => checker.chatMessage(message, seen);
+    // A word that was accepted before the question had arrived, or a press after it was answered, is no answer.
+    if (this.#stage.isConcurrent)
+      judge.orElse = [
+        () => [],
+        (checker) =>
+          checker.chatMessage({ ...message, business: { ...business, says: null, press: null } }, seen),
+      ];
+    return [judge];
+  }
+
+  /** The question at the end of a reply, as a separate message. Null if there is none. */
+  async #question(message: ChatMessage, reply: Delivered): Promise<Delivered | null> {
+    const room = this.#room(message, message.thread);
+    if (room === null) return null;
+    const from = room.shown.indexOf(reply) + 1;
+    const mayAsk = this.#expects((checker) => checker.wouldAsk(message));
+    // After moves at the same time, it may depend on their order.
+    const mustAsk = mayAsk && !this.#expects((checker) => !checker.wouldAsk(message));
+    const question = mayAsk
+      ? await room.next(from, isQuestion, mustAsk ? undefined : VOID_SECONDS)
+      : room.shown.slice(from).find(isQuestion);
+    if (question) this.#noteQuestion(question);
+    return question ?? null;
+  }
+
+  /** The replies of the agent in a private chat that were not compared yet, each with the question that follows it. */
+  repliesIn(platform: string, user: string, before: number): SeenReply[] {
+    const shown = this.private(platform, user).chat.shown.slice(before);
+    return shown.flatMap((one, at) => {
+      if (!isReply(one)) return [];
+      const next = shown[at + 1];
+      const question = next && isQuestion(next) ? next : null;
+      if (question) this.#noteQuestion(question);
+      return [replyOf(one, question)];
+    });
+  }
+
+  /** Waits until second runs have asked. A message that is accepted before does not count as one after the question. */
+  async untilAsked(platform: string, user: string, from: number): Promise<void> {
+    const awaited: string[] = [];
+    this.#expects((checker) => {
+      awaited.push(...checker.aboutToAsk(platform, user));
+      return false;
+    });
+    const { chat } = this.private(platform, user);
+    for (const deed of awaited)
+      await chat.next(from, (shown) => isQuestion(shown) && deedsIn(shown.text)[0] === deed);
+  }
+
+  #noteQuestion(question: Delivered): void {
+    this.#asked.add(question);
+    this.#buttons.set(deedsIn(question.text)[0] ?? '', question.buttons);
+  }
+
+  /** The button that confirms or declines all actions of the question that begins with this one. */
+  buttonOf(deed: string, approve: boolean): string | undefined {
+    return this.#buttons.get(deed)?.[approve ? 0 : 1];
+  }
+
+  /** The names of the private chat of a person. */
+  roomsOf(platform: string, who: Who): readonly string[] {
+    const { simulator, settings } = this.platform(platform);
+    const user = this.#stage.idOn(platform, who);
+    const event = { kind: 'message', user, text: '', place: 'direct', number: 1, sent_at: 0 } as const;
+    return simulator.seenIn(event, settings);
+  }
+
+  /** Whether a message was sent to this thread. */
+  isThread(thread: string, { to, thread: seen }: Pick<Delivered, 'to' | 'thread'>): boolean {
+    return this.#threads.get(thread) === seen && this.#threadRooms.get(thread) === to;
+  }
+
+  /** Questions about actions that nobody was expected to be asked. */
+  *unexpectedQuestions(): Generator<Delivered> {
+    for (const { shown } of this.all)
+      for (const one of shown) if (isQuestion(one) && !this.#asked.has(one)) yield one;
+  }
+
+  /** The private chat of a sender, or a thread as far as it is known. */
+  #room({ platform, user }: Pick<ChatMessage, 'platform' | 'user'>, thread: string | null): Chat | null {
+    if (thread === null) return this.private(platform, user).chat;
+    return this.#rooms.get(`${platform} ${thread}`) ?? null;
   }
 
   /** Returns null if the answer to the command does not say whether it was done. */
@@ -87,8 +215,10 @@ export class Chats {
     const { request } = this.delivery(from, text, null, isForwarded ? 'forwarded' : 'message');
     const { status } = await this.#stage.world.deliver(request);
     const shown = status === 200 ? await chat.next(before, isAnswer) : null;
+    const message = { ...from, thread: null, mark: '' };
+    const question = shown && isReply(shown) ? await this.#question(message, shown) : null;
     this.read(from.platform, from.user);
-    return answerOf(shown);
+    return answerOf(shown, question);
   }
 
   delivery(
@@ -116,10 +246,14 @@ export class Chats {
   }
 
   /** Whether a reply was sent to the right thread. The first reply shows how the platform names the thread. */
-  #isItsThread(thread: string, seen: string | null): boolean {
+  #isItsThread(thread: string, { to, thread: seen }: Delivered): boolean {
     const known = this.#threads.get(thread);
-    if (known === undefined) this.#threads.set(thread, seen);
-    return known === undefined || known === seen;
+    if (known !== undefined) return known === seen;
+    this.#threads.set(thread, seen);
+    this.#threadRooms.set(thread, to);
+    const platform = thread.split(' ')[0] ?? '';
+    if (seen !== null) this.#rooms.set(thread, this.#stage.world.follow(platform, [`${to} ${seen}`]));
+    return true;
   }
 
   senderOf(who: Who, platform: Platform, sender: Sender): From {
@@ -176,29 +310,37 @@ const NOTICES: readonly (readonly [RegExp, Notice])[] = [
 /** Texts that come without a message to which they are the answer. */
 const UNASKED = /no longer connected with|no longer signed in on|You asked me something in a group/;
 /** The answer to a press that does not count. It may come later than the next message. */
-const REFUSED = /^(?:This question is no longer open|Only the person who was asked)/;
+const REFUSED =
+  /^(?:This question is no longer open|Only the person who was asked|This was (?:done|declined|withdrawn)|This could not be done|This is being done|It is not known|That question ended|\d)/;
 
 export function isAnswer({ text }: Delivered): boolean {
   return !UNASKED.test(text) && !REFUSED.test(text);
 }
 
-export function isReply({ text }: Delivered): boolean {
+function isReply({ text }: Delivered): boolean {
   return /^\S+ for \S+:/.test(text);
 }
 
-export function answerOf(shown: Delivered | null): SeenAnswer {
+export function answerOf(shown: Delivered | null, question: Delivered | null = null): SeenAnswer {
   if (shown === null) return { is: 'nothing' };
-  if (isReply(shown)) return { is: 'reply', ...replyOf(shown) };
+  if (isReply(shown)) return { is: 'reply', ...replyOf(shown, question) };
   const { text, buttons } = shown;
   const [, notice = 'other'] = NOTICES.find(([pattern]) => pattern.test(text)) ?? [];
   const names = [...text.matchAll(/([a-z]+\d+)(?:@|&#64;)?/g)].map(([, name = '']) => name);
   return { is: notice, names, buttons };
 }
 
-export function replyOf({ text }: Delivered): SeenReply {
-  const mark = /^(\S+) for/.exec(text)?.[1] ?? '';
+function isQuestion({ text, buttons }: Delivered): boolean {
+  return buttons.length > 0 && deedsIn(text).length > 0;
+}
+
+/** @param question the message after the reply, if it asks something */
+function replyOf({ text }: Delivered, question: Delivered | null = null): SeenReply {
+  const mark = /^(\S+) for/m.exec(text)?.[1] ?? '';
   return {
     mark: mark === 'nothing' ? '' : mark,
-    ...{ marks: marksIn(text), actedFor: actedFor(text), said: said(text), hasToken: hasToken(text) },
+    marks: marksIn(`${text} ${question?.text ?? ''}`),
+    told: { asks: deedsIn(question?.text ?? ''), lines: linesIn(text) },
+    ...{ actedFor: actedFor(text), said: said(text), hasToken: hasToken(text) },
   };
 }

@@ -21,7 +21,7 @@ export interface Found {
 }
 
 /** The histories that were played. */
-export interface Checked {
+interface Checked {
   /** Null if all of them obey the rules. */
   found: Found | null;
   /** Histories that say nothing, although each was played again: see `Played.void`. */

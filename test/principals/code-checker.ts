@@ -1,5 +1,5 @@
 import { ChatChecker, type ChatMessage, expectStatus, keyOf, type SeenReply } from './chat-checker.ts';
-import type { Presented, Problem } from './checker.ts';
+import type { Presented, Problem } from './facts.ts';
 import { isCovered, type Origin, type Person, type SignOut, type Token } from './tokens.ts';
 
 /** What the sender of a code, or of an answer to its question, sees: a text of the daemon, or a reply of the agent. */
@@ -21,7 +21,7 @@ export type Notice =
   | 'other';
 
 /** How a code is sent. */
-export const WAYS = ['alone', 'link', 'spelled', 'forwarded', 'within', 'group'] as const;
+const WAYS = ['alone', 'link', 'spelled', 'forwarded', 'within', 'group'] as const;
 export type Way = (typeof WAYS)[number];
 
 interface Code {
@@ -124,6 +124,7 @@ export class CodeChecker extends ChatChecker {
       code.state = 'claimed';
       code.claimant = { platform, user, alias };
       code.asked = this.#turnsOf(platform, user);
+      this.claimed(message);
       return this.#asked(code, seen);
     }
     const count = (wrong.get(sender) ?? 0) + 1;
@@ -134,6 +135,9 @@ export class CodeChecker extends ChatChecker {
     }
     return ordinary();
   }
+
+  /** Called when a chat has claimed a code. */
+  protected claimed(_chat: Pick<ChatMessage, 'platform' | 'user'>): void {}
 
   /** Checks a "yes" or a "no" that is written in a private chat. */
   word(message: ChatMessage, approve: boolean, seen: SeenAnswer): Problem[] {

@@ -1,4 +1,5 @@
 import type { Change } from '../support/rewrite-sources.ts';
+import { DEED_DEFECTS } from './deed-defects.ts';
 import type { Theme } from './histories.ts';
 
 export interface Defect {
@@ -313,4 +314,5 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       },
     ],
   },
+  ...DEED_DEFECTS,
 };

@@ -1,5 +1,5 @@
 import type { AgentRuntime } from 'agentd/agent';
-import { emailAskedFor, hasToken, MARK, marksIn } from './marks.ts';
+import { deedsAskedFor, emailAskedFor, hasToken, MARK, marksIn } from './marks.ts';
 
 /**
  * An agent that discloses everything it is given: its reply contains each mark found in the prompt, in the history, in
@@ -19,6 +19,8 @@ export default {
     for (const args of [{}, ...(email === null ? [] : [{ email }])]) {
       told.push(JSON.stringify(await getUser?.call(args)));
     }
+    const order = tools.find(({ name }) => name === 'order');
+    for (const item of deedsAskedFor(text)) told.push(JSON.stringify(await order?.call({ item })));
     if (text.endsWith(' fail')) throw new Error('the message asked for a failure');
     const all = told.join('\n');
     const own = MARK.exec(text)?.[0] ?? 'nothing';

@@ -1,5 +1,6 @@
 import { Chance } from './chance.ts';
 import { type ChatMove, chatMoves, SCOPES } from './chat-histories.ts';
+import { type DeedMove, deedMoves } from './deed-histories.ts';
 import { EVERYBODY, RENEWALS, type Renewal, TOKEN_KINDS, type TokenKind, type Who } from './tokens.ts';
 
 /** Selects one of the ids that a principal knows, or a leaked id of the other principal. */
@@ -20,11 +21,11 @@ export type SessionChoice =
 export type Brought = 'none' | 'null' | 'empty' | TokenKind;
 
 /** How a message is posted: by a page of the site or of an allowed origin, or by a program. */
-export const POSTERS = ['page', 'shop', 'curl'] as const;
+const POSTERS = ['page', 'shop', 'curl'] as const;
 export type Poster = (typeof POSTERS)[number];
 
 /** How a stream is requested. See `actors.ts`. */
-export const READERS = [
+const READERS = [
   'event-source',
   'shop-page',
   'shop-page-elsewhere',
@@ -76,13 +77,18 @@ export type Move =
   /** A cookie of the attacker gets into the victim's browser, in addition to the victim's own or instead of it. */
   | { do: 'plant'; beside: boolean }
   | ChatMove
+  | DeedMove
   /** Moves that happen at the same time. */
   | { do: 'race'; moves: Move[] }
   /** The daemon is restarted, or one hour passes. */
   | { do: 'interval' };
 
-/** What people do in a history: they write on the web channels, or on platforms, which they connect on the site. */
-export type Theme = 'web' | 'chats';
+/**
+ * What people do in a history: they write on the web channels; or on platforms, which they connect on the site; or they
+ * ask for actions that need confirmation.
+ */
+export const THEMES = ['web', 'chats', 'deeds'] as const;
+export type Theme = (typeof THEMES)[number];
 
 export interface History {
   seed: number;
@@ -99,8 +105,7 @@ export function makeHistory(seed: number, index: number, only: Theme | null = nu
   const chance = new Chance(seed, index);
   const drawn = chance.is(0.85) ? 'web' : 'chats';
   const theme = only ?? drawn;
-  const makeMoves = theme === 'web' ? webMoves : platformMoves;
-  const moves = makeMoves(chance);
+  const moves = MOVES[theme](chance);
   const renewals = new Map(
     theme === 'web'
       ? []
@@ -125,10 +130,15 @@ function webMoves(chance: Chance): Move[] {
   return moves;
 }
 
-function platformMoves(chance: Chance): Move[] {
-  const moves = chatMoves(chance).map(
-    (at): Move => (at.length === 1 ? (at[0] as Move) : { do: 'race', moves: at }),
-  );
+const MOVES: Readonly<Record<Theme, (chance: Chance) => Move[]>> = {
+  web: webMoves,
+  chats: (chance) => inOrder(chance, chatMoves(chance)),
+  deeds: (chance) => inOrder(chance, deedMoves(chance)),
+};
+
+/** Moves of one list happen at the same time. */
+function inOrder(chance: Chance, lists: readonly Move[][]): Move[] {
+  const moves = lists.map((at): Move => (at.length === 1 ? (at[0] as Move) : { do: 'race', moves: at }));
   if (chance.is(0.06)) moves.splice(1 + chance.below(moves.length), 0, { do: 'interval' });
   return moves;
 }

@@ -1,10 +1,10 @@
 /**
- * Marks are words that appear nowhere else: one in each message, and one in each person's data. Anybody who can read a
- * mark has learned the message or the data that it stands for. Marks begin with so many letters that no random id
+ * Marks are words that appear nowhere else: one in each message, one in each person's data, and one in each action that
+ * a person asks for. Anybody who can read a mark has learned what it stands for. Marks begin with so many letters that no random id
  * contains a mark.
  */
-export const MARK = /kzqxj[mp]\d+q[a-z0-9]+/;
-const MARKS = /kzqxj[mp]\d+q[a-z0-9]+/g;
+export const MARK = /kzqxj[mpd]\d+q[a-z0-9]+/;
+const MARKS = /kzqxj[mpd]\d+q[a-z0-9]+/g;
 
 /** Returns the mark of a message. @param history number of the history to which it belongs */
 export function messageMark(history: number, message: number): string {
@@ -14,6 +14,33 @@ export function messageMark(history: number, message: number): string {
 /** Returns the mark in the data that the business system has about a person. */
 export function dataMark(history: number, person: string): string {
   return `kzqxjp${history}q${person}`;
+}
+
+/** How the business API answers an action. */
+export type DeedOutcome = 'done' | 'failed' | 'unknown';
+
+/** Returns the mark of an action. It says how the business API answers it. */
+export function deedMark(history: number, deed: number, outcome: DeedOutcome): string {
+  return `kzqxjd${history}q${deed}${outcome[0]}`;
+}
+
+export function deedOutcome(mark: string): DeedOutcome {
+  return ({ f: 'failed', u: 'unknown' }[mark.at(-1) ?? ''] as DeedOutcome | undefined) ?? 'done';
+}
+
+/** The history to which the mark of an action belongs. */
+export function historyOfMark(mark: string): number {
+  return Number(/^kzqxjd(\d+)q/.exec(mark)?.[1]);
+}
+
+/** The actions that a message asks for, in order. */
+export function deedsAskedFor(text: string): string[] {
+  return / order ([\w ]+)$/.exec(text)?.[1]?.split(' ') ?? [];
+}
+
+/** The marks of the actions in a text, in order, each once. */
+export function deedsIn(text: string): string[] {
+  return [...new Set(text.match(MARKS))].filter((mark) => mark.startsWith('kzqxjd'));
 }
 
 /** The marks in a text, each once, sorted. */

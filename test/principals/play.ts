@@ -1,13 +1,13 @@
-import { type Actor, POSTING, READING } from './actors.ts';
 import { ChatMoves } from './chat-moves.ts';
-import type { Presented, Problem, Seen, WebMessage } from './checker.ts';
-import { CodeChecker } from './code-checker.ts';
 import { ConnectionLost } from './connection.ts';
-import type { Brought, History, Move, Opening, Ref, SessionChoice } from './histories.ts';
-import { dataMark, hasToken, marksIn } from './marks.ts';
-import { actedFor, said } from './seen.ts';
+import { DeedChecker } from './deed-checker.ts';
+import { DeedMoves } from './deed-moves.ts';
+import type { Problem } from './facts.ts';
+import type { History, Move } from './histories.ts';
+import { dataMark } from './marks.ts';
 import { Stage } from './stage.ts';
-import { EVERYBODY, emailOf, nameOf, PERSONS, type Person, type Token, type Who } from './tokens.ts';
+import { EVERYBODY, nameOf, PERSONS, type Person, subOf, tenantOf } from './tokens.ts';
+import { WebMoves } from './web-moves.ts';
 import type { World } from './world.ts';
 
 export interface Played {
@@ -25,13 +25,13 @@ export interface Played {
 
 /** Compares one operation with the rules. Concurrent operations are tried in every order. */
 export interface Judge {
-  (checker: CodeChecker): Problem[];
+  (checker: DeedChecker): Problem[];
   /** Other possible results of an operation that was cut off. No order of complete operations explains them. */
   orElse?: readonly Judge[];
 }
 
 /** Waits until all other histories of the batch have ended or have reached the same point. */
-export type Interval = () => Promise<'restart' | 'hour'>;
+type Interval = () => Promise<'restart' | 'hour'>;
 
 /**
  * Plays a history, and compares each answer with the rules. Stops at the first problem.
@@ -54,31 +54,38 @@ export async function play(
     if (!(error instanceof ConnectionLost)) throw error;
     return { problems: [], at: -1, meanings: player.meanings, void: error.message };
   } finally {
-    world.forget(number, player.chats);
+    world.forget(number, player.chats.all);
   }
 }
 
 class Player {
   readonly #stage: Stage;
   readonly #chats: ChatMoves;
-  readonly #opened = new Set<string>();
+  readonly #deeds: DeedMoves;
+  readonly #web: WebMoves;
   /** The number of lost claims when the history began. */
   readonly #lostClaims: number;
   /** The possible states. There may be several, because the order of concurrent moves is unknown. */
-  #states: CodeChecker[];
+  #states: DeedChecker[];
 
   constructor(world: World, number: number, { hasCookie, renewals }: History) {
     const stage = new Stage(world, number);
     this.#stage = stage;
     this.#lostClaims = world.lostClaims;
     this.#chats = new ChatMoves(stage, (ask) => this.#states.some(ask));
+    this.#web = new WebMoves(stage);
+    this.#deeds = new DeedMoves(stage, this.#chats.chats);
     for (const [person, how] of renewals) world.callsOf(number).renewals.set(person, how);
     const names = {
       nameOf: (person: Person) => nameOf(number, person),
       dataOf: (person: Person) => dataMark(number, person),
+      originOf: (person: Person) =>
+        person === 'tenant'
+          ? { sub: subOf(number, 'victim'), tenant: tenantOf(number) }
+          : { sub: subOf(number, person), tenant: null },
     };
     const mayAct = (platform: string, user: string, person: Person) => stage.mayAct(platform, user, person);
-    this.#states = [new CodeChecker(names, renewals, mayAct)];
+    this.#states = [new DeedChecker(names, renewals, mayAct)];
     for (const person of EVERYBODY) stage.meanings.set(dataMark(number, person), `the ${person}'s data`);
     stage.meanings.set(dataMark(number, 'tenant'), "the data of the attacker's person at the other tenant");
     if (!hasCookie) return;
@@ -124,19 +131,21 @@ class Player {
     return [];
   }
 
-  /** Checks at the end how often each person's token was used. */
+  /** Checks at the end how often each person's token was used, and which actions were carried out. */
   audit(): Problem[] {
-    const { byPerson, refused, afterSignOut } = this.#stage.world.callsOf(this.#stage.number);
-    const problems = this.#states.map((state) =>
-      PERSONS.flatMap((person): Problem[] => {
+    const { byPerson, deeds, refused, afterSignOut } = this.#stage.world.callsOf(this.#stage.number);
+    const problems = this.#states.map((state) => [
+      ...deedProblems(deeds, state.done),
+      ...PERSONS.flatMap((person): Problem[] => {
         const [seen, expected] = [byPerson.get(person) ?? 0, state.calls.get(person) ?? 0];
         const text = `the business API was called ${seen} times as ${person}, but should have been called ${expected} times`;
         return seen === expected ? [] : [{ kind: 'identity', text }];
       }),
-    );
+    ]);
     const accepted = problems.find((found) => found.length === 0) ?? problems[0] ?? [];
     return [
       ...accepted,
+      ...this.#deeds.audit(),
       ...afterSignOut.map(
         (person): Problem => ({
           kind: 'identity',
@@ -155,7 +164,7 @@ class Player {
    */
   #judge(lists: readonly (readonly Judge[])[]): Problem[] {
     let first: Problem[] | null = null;
-    const accepted = new Map<string, CodeChecker>();
+    const accepted = new Map<string, DeedChecker>();
     const isCertain =
       lists.length === 1 &&
       this.#states.length === 1 &&
@@ -176,24 +185,14 @@ class Player {
   async #act(move: Move): Promise<Judge[]> {
     switch (move.do) {
       case 'say':
-        return move.via === 'webchat' ? [await this.#post(move)] : this.#ask(move);
       case 'open':
-      case 'stop': {
-        const { who, stream, opening } = move;
-        const id = this.#pick('streams', who, stream);
-        if (id === null) return [];
-        return [await this.#read(who, id, opening, move.do === 'stop' ? 'DELETE' : 'GET')];
-      }
+      case 'stop':
       case 'lure':
-        return [await this.#lure(move.text)];
-      case 'plant': {
-        const { attacker, victim } = this.#stage.actors;
-        const planted = { token: attacker.token('own', this.#stage.hour), ends: this.#stage.hour + 1 };
-        victim.cookies = move.beside
-          ? [...victim.cookies, { ...planted, isPlanted: true }]
-          : [{ ...planted, isPlanted: false }];
-        return [];
-      }
+      case 'plant':
+        return this.#web.act(move);
+      case 'order':
+      case 'decide':
+        return this.#deeds.act(move);
       case 'race':
       case 'interval':
         throw new Error(`a ${move.do} within a race`);
@@ -201,229 +200,10 @@ class Player {
         return this.#chats.act(move);
     }
   }
-
-  // Over the web
-
-  /** Makes the message, the request that contains it, and its description for the checker. */
-  #compose(move: Extract<Move, { do: 'say' }>) {
-    const actor = this.#stage.actors[move.who];
-    const earlier = move.key === 'again' || move.key === 'reuse' ? actor.keyed : null;
-    const repeated = move.key === 'again' ? earlier : null;
-    const mark = repeated?.mark ?? this.#stage.newMark(move.who);
-    const asked = move.asks
-      ? ` look up ${emailOf(this.#stage.number, move.who === 'victim' ? 'attacker' : 'victim')}`
-      : '';
-    const text = repeated?.text ?? `${mark}${asked}${move.fails ? ' fail' : ''}`;
-    const user = repeated?.user ?? this.#stage.actors[move.user].user;
-    const named = repeated ? repeated.named : this.#session(move.who, move.session);
-    const key = move.key === 'none' ? null : (earlier?.key ?? `${mark}-key`);
-    const fails = repeated?.fails ?? move.fails;
-    if (key !== null && !earlier) actor.keyed = { key, user, named, text, mark, fails };
-
-    const { headers, body, presented, token } = this.#bring(actor, move);
-    const manner = POSTING[move.as];
-    const cookies = manner.hasCookie ? actor.cookiesAt(this.#stage.hour) : [];
-    const request = {
-      method: 'POST',
-      path: move.via === 'webchat' ? '/webchat/message' : '/sse/chat',
-      headers: {
-        'Content-Type': 'application/json',
-        ...manner.headers,
-        ...headers,
-        ...cookieHeader(cookies),
-        ...(key === null ? {} : { 'Idempotency-Key': key }),
-      },
-      body: JSON.stringify({
-        user_id: user,
-        message: text,
-        ...(named === null ? {} : { session_id: named }),
-        ...body,
-      }),
-    } as const;
-    const message: WebMessage = {
-      address: actor.address,
-      user,
-      named,
-      presented,
-      mark,
-      text,
-      fails,
-      calls: text.includes(' look up ') ? 2 : 1,
-      key,
-    };
-    return { actor, request, message, token, cookies };
-  }
-
-  async #post(move: Extract<Move, { do: 'say' }>): Promise<Judge> {
-    const { actor, request, message } = this.#compose(move);
-    const { status, headers, body } = await this.#stage.world.request(actor.address, request);
-    const answer = JSON.parse(body) as { response?: string; session_id?: string; code?: string };
-    const { response = '', session_id = null, code = null } = answer;
-    const seen: Seen = {
-      status,
-      code,
-      session_id,
-      marks: marksIn(response),
-      actedFor: actedFor(response),
-      said: said(response),
-      replayed: headers.get('idempotency-replayed') === 'true',
-      hasToken: hasToken(body),
-      isConcurrent: this.#stage.isConcurrent,
-    };
-    if (session_id !== null) actor.learnSession(session_id);
-    const judge: Judge = (checker) => checker.message(message, seen);
-    // A sign-out at the same time may keep a run from its calls.
-    if (this.#stage.hasSignOut)
-      judge.orElse = [0, 1].map((calls) => (checker: CodeChecker) => checker.message(message, seen, calls));
-    return judge;
-  }
-
-  async #ask(move: Extract<Move, { do: 'say' }>): Promise<Judge[]> {
-    const { actor, request, message, token, cookies } = this.#compose(move);
-    const { status, headers, body } = await this.#stage.world.request(actor.address, request);
-    const { stream_id: stream = null, code = null } = JSON.parse(body) as Record<string, string | undefined>;
-    const cookie = headers.get('set-cookie') ?? null;
-    const personOfCookie = this.#stage.presented(cookies.length === 1 ? cookies[0] : undefined);
-    const streamed = {
-      ...message,
-      cookie: personOfCookie.kind === 'person' ? personOfCookie.person : null,
-    };
-    const isConcurrent = this.#stage.isConcurrent;
-    const asked: Judge = (checker) => {
-      const problems = checker.ask(streamed, { status, code, stream, isConcurrent });
-      if (problems.length > 0 || status !== 200) return problems;
-      return setsCookie(cookie, token) ? [] : [{ kind: 'session', text: `Set-Cookie was ${cookie}` }];
-    };
-    if (stream === null) return [asked];
-    actor.learnStream(stream);
-    if (cookie !== null && request.headers) this.#takeCookie(move, cookie);
-    if (move.opening === null) return [asked];
-    return [asked, await this.#read(move.who, stream, move.opening, 'GET')];
-  }
-
-  #takeCookie({ who, as }: Extract<Move, { do: 'say' }>, cookie: string): void {
-    if (POSTING[as].hasCookie) this.#stage.actors[who].takeCookie(cookie, this.#stage.hour);
-  }
-
-  async #read(
-    who: Who,
-    stream: string,
-    { as, query, after }: Opening,
-    method: 'GET' | 'DELETE',
-  ): Promise<Judge> {
-    const actor = this.#stage.actors[who];
-    const manner = READING[as];
-    const cookies = manner.hasCookie ? actor.cookiesAt(this.#stage.hour) : [];
-    const token = query === 'none' ? undefined : actor.token(query, this.#stage.hour);
-    const last = lastEventId(after, !this.#stage.isConcurrent && this.#opened.has(stream));
-    const { status, body } = await this.#stage.world.request(actor.address, {
-      method,
-      path: `/sse/stream/${stream}${token ? `?token=${token.text}` : ''}`,
-      headers: {
-        ...manner.headers,
-        ...cookieHeader(cookies),
-        ...(last === null ? {} : { 'Last-Event-ID': String(last) }),
-      },
-    });
-    if (status === 200) this.#opened.add(stream);
-    const found = status === 200 ? foundInEvents(body) : foundInProblem(body);
-    const seen: Seen = {
-      ...found,
-      status,
-      marks: marksIn(body),
-      replayed: false,
-      hasToken: hasToken(body),
-      isConcurrent: this.#stage.isConcurrent,
-    };
-    if (seen.session_id !== null) actor.learnSession(seen.session_id);
-    const request = {
-      stream,
-      method,
-      isForeign: manner.isForeign === 'with-cookie' ? cookies.length > 0 : manner.isForeign,
-      cookie: this.#stage.presented(cookies.length === 1 ? cookies[0] : undefined),
-      query: this.#stage.presented(token),
-      after: last,
-    };
-    const judge: Judge = (checker) => checker.stream(request, seen);
-    if (method === 'GET' && this.#stage.isConcurrent) {
-      judge.orElse = (['before-calls', 'after-calls'] as const).map(
-        (cutOff) => (checker: CodeChecker) => checker.stream(request, seen, cutOff),
-      );
-    }
-    return judge;
-  }
-
-  /**
-   * Sends a request as a form on a foreign site can send it: with a body that looks like JSON, and without a cookie.
-   */
-  async #lure(text: string): Promise<Judge> {
-    const { victim } = this.#stage.actors;
-    const { status } = await this.#stage.world.request(victim.address, {
-      method: 'POST',
-      path: '/sse/chat',
-      headers: {
-        Origin: 'https://evil.example',
-        'Content-Type': 'text/plain',
-        'Sec-Fetch-Site': 'cross-site',
-        'Sec-Fetch-Mode': 'navigate',
-        'Sec-Fetch-Dest': 'document',
-      },
-      body: JSON.stringify({ user_id: victim.user, message: text }),
-    });
-    return () =>
-      status === 415
-        ? []
-        : [{ kind: 'not refused', text: `the form of a foreign site was answered ${status}` }];
-  }
-
-  /** Returns the parts of the request that contain the token, and the description of the token for the checker. */
-  #bring(actor: Actor, { token: brought, place, via }: { token: Brought; place: string; via: string }) {
-    const nothing = { headers: {}, body: {} };
-    if (brought === 'none') return { ...nothing, presented: NOTHING, token: undefined };
-    if (brought === 'empty')
-      return { ...nothing, body: { jwt_token: '' }, presented: NOTHING, token: undefined };
-    if (brought === 'null') {
-      const presented: Presented = { kind: 'signed-out' };
-      return { ...nothing, body: { jwt_token: null }, presented, token: null };
-    }
-    const token = actor.token(brought, this.#stage.hour);
-    const presented = this.#stage.presented(token);
-    if (place === 'header')
-      return { ...nothing, headers: { Authorization: `Bearer ${token.text}` }, presented, token };
-    if (place === 'metadata' && via === 'webchat')
-      return { ...nothing, body: { metadata: { jwt_token: token.text } }, presented, token };
-    return { ...nothing, body: { jwt_token: token.text }, presented, token };
-  }
-
-  // Ids
-
-  #session(who: Who, choice: SessionChoice): string | null {
-    switch (choice.is) {
-      case 'none':
-        return null;
-      case 'chosen':
-        return `room-${choice.number}-${this.#stage.number}`;
-      case 'channel':
-        return `teamchat:T0SIMULATE:D${this.#stage.number}`;
-      case 'known':
-        return this.#pick('sessions', who, choice.ref);
-    }
-  }
-
-  /** Returns the selected id. If it is an id of the other principal, it has leaked, and `who` knows it from now on. */
-  #pick(what: 'sessions' | 'streams', who: Who, { of, back }: Ref): string | null {
-    const ids = this.#stage.actors[of][what];
-    const id = ids.at(-1 - (back % Math.max(1, ids.length)));
-    if (id === undefined) return null;
-    const actor = this.#stage.actors[who];
-    if (what === 'sessions') actor.learnSession(id);
-    else actor.learnStream(id);
-    return id;
-  }
 }
 
 /** Returns the problems of the first operation that has problems. */
-function problemsIn(order: readonly Judge[], checker: CodeChecker): Problem[] {
+function problemsIn(order: readonly Judge[], checker: DeedChecker): Problem[] {
   for (const judge of order) {
     const problems = judge(checker);
     if (problems.length > 0) return problems;
@@ -431,43 +211,18 @@ function problemsIn(order: readonly Judge[], checker: CodeChecker): Problem[] {
   return [];
 }
 
-const NOTHING: Presented = { kind: 'none' };
+type Deed = { mark: string; person: Person };
 
-function cookieHeader(cookies: readonly Token[]): Record<string, string> {
-  return cookies.length === 0 ? {} : { Cookie: cookies.map(({ text }) => `jwt_token=${text}`).join('; ') };
-}
-
-/** @param token null if signed out, undefined if the message had none */
-function setsCookie(header: string | null, token: Token | null | undefined): boolean {
-  if (token === undefined) return header === null;
-  return header?.startsWith(token === null ? 'jwt_token=;' : `jwt_token=${token.text};`) ?? false;
-}
-
-function lastEventId(after: Opening['after'], isRead: boolean): number | null {
-  if (after === 'none' || !isRead) return null;
-  return after === 'all' ? 9999 : 1;
-}
-
-type Found = Pick<Seen, 'code' | 'session_id' | 'actedFor' | 'said'>;
-
-function foundInProblem(body: string): Found {
-  const { code = null } = (body === '' ? {} : JSON.parse(body)) as { code?: string };
-  return { code, session_id: null, actedFor: undefined, said: [] };
-}
-
-function foundInEvents(body: string): Found {
-  const events = [...body.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, name, data = '']) => ({
-    name,
-    data: JSON.parse(data) as Record<string, string | boolean>,
-  }));
-  const last = events.at(-1);
-  const ids = [...new Set(events.map(({ data }) => data.session_id).filter((id) => id !== undefined))];
-  return {
-    code: last?.name === 'error' ? String(last.data.code) : null,
-    session_id: ids.length === 0 ? null : ids.join(' and then '),
-    actedFor: actedFor(String(last?.data.response ?? '')),
-    said: said(String(last?.data.response ?? '')),
-  };
+function deedProblems(seen: readonly Deed[], expected: readonly Deed[]): Problem[] {
+  const [is, should] = [seen, expected].map((deeds) =>
+    deeds
+      .map(({ mark, person }) => `${mark} for the ${person}`)
+      .sort()
+      .join(', '),
+  );
+  if (is === should) return [];
+  const text = `carried out: ${is || 'nothing'}; must have been carried out: ${should || 'nothing'}`;
+  return [{ kind: 'identity', text }];
 }
 
 /** All combinations of the possible outcomes of the operations in one order. */

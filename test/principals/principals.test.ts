@@ -11,7 +11,7 @@ const MEMORY = ['--min-semi-space-size=64', '--max-semi-space-size=64', '--initi
 const PROGRAM = [...MEMORY, resolve(import.meta.dirname, 'run.ts')];
 
 /**
- * Runs `run.ts` in a separate process, because it replaces `fetch` and the clock, and inserts defects while the sources
+ * Runs `run.ts` in a separate process, because it replaces the clock, and inserts defects while the sources
  * load.
  */
 function principals(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -26,6 +26,7 @@ describe('an attacker, a victim and a colleague', () => {
   it.each([
     ['web', 600, 170_000],
     ['chats', 150, 30_000],
+    ['deeds', 100, 20_000],
   ] as const)(
     'learn and do only what they may, in random histories (%s)',
     { timeout: 600_000 },

@@ -1,4 +1,5 @@
 import type { Finding } from './check-histories.ts';
+import type { Place } from './deed-histories.ts';
 import type { Brought, Move, Opening, Ref, SessionChoice } from './histories.ts';
 import type { Who } from './tokens.ts';
 
@@ -56,11 +57,24 @@ export function describe(move: Move): string {
       return move.by === 'site'
         ? `the ${move.who} signs out at the site (${move.again ? 'the last logout token again' : move.scope})`
         : `a ${move.by} sends a logout token of the ${move.who} (${move.scope})`;
+    case 'order':
+      return `the ${move.who} ${move.deeds.length === 0 ? 'writes' : `asks for actions (${move.deeds.join(', ')})`} ${placeWords(move)}`;
+    case 'decide': {
+      const says = typeof move.says === 'string' ? move.says : `only ${move.says.join(', ')}`;
+      const whose = move.of === move.who ? 'their' : `the ${move.of}'s`;
+      const where = move.on === 'webchat' && !move.here ? ', in another session' : '';
+      return `the ${move.who} answers "${says}" to ${whose} question ${placeWords(move)}, by ${move.by}${where}`;
+    }
     case 'race':
       return `at once: ${move.moves.map(describe).join('; and ')}`;
     case 'interval':
       return 'an hour passes, or the daemon restarts';
   }
+}
+
+function placeWords({ on, shared, token }: Place & { token: string }): string {
+  if (on === 'webchat') return `on webchat (token "${token}")`;
+  return `on ${on}, ${shared ? 'in a shared thread' : 'alone with the bot'}`;
 }
 
 function knownWords({ of, back }: { of: Who; back: number }): string {

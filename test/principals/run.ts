@@ -13,7 +13,7 @@ const HELP = `npm run principals -- [options]
   --seed S        seed of the random choices (default 1): the same seed makes the same histories
   --from I,…      index of the first history (default 0); with several, N histories from each
   --only I        play only this history
-  --theme NAME    web or chats: play only histories of this theme
+  --theme NAME    web, chats or deeds: play only histories of this theme
   --defect NAME   insert a defect first: ${Object.keys(DEFECTS).join(', ')}
 `;
 
@@ -39,7 +39,7 @@ function help(): number {
 async function run(): Promise<number> {
   if (values.defect !== undefined) putBack(values.defect);
   // Imported only now, because a defect is inserted into the sources while they are loaded.
-  const [{ checkHistories }, { makeHistory }, { report }] = await Promise.all([
+  const [{ checkHistories }, { makeHistory, THEMES }, { report }] = await Promise.all([
     import('./check-histories.ts'),
     import('./histories.ts'),
     import('./report.ts'),
@@ -49,7 +49,8 @@ async function run(): Promise<number> {
   const count = values.only === undefined ? Number(values.histories) : 1;
   if (![seed, count, ...from].every(Number.isSafeInteger)) throw new Error(HELP);
 
-  const theme = values.theme === 'web' || values.theme === 'chats' ? values.theme : null;
+  const theme = THEMES.find((one) => one === values.theme) ?? null;
+  if (values.theme !== undefined && theme === null) throw new Error(HELP);
   const began = performance.now();
   const { found, unjudged } = await checkHistories(
     (function* () {

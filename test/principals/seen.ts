@@ -1,12 +1,23 @@
-import { marksIn } from './marks.ts';
+import { deedsIn, marksIn } from './marks.ts';
 
 /** The name of the person for whom the run of a reply acted. See `Seen.actedFor`. */
 export function actedFor(reply: string): string | null | undefined {
-  const who = /^\S+ for (\S+):/.exec(reply)?.[1];
+  const who = /^\S+ for (\S+):/m.exec(reply)?.[1];
   return who === 'nobody' ? null : who;
 }
 
 /** The marks of the messages that a run got as messages of its person. */
 export function said(reply: string): string[] {
-  return marksIn(/; said (.*)$/s.exec(reply)?.[1] ?? '');
+  return marksIn(/; said (.*)$/m.exec(reply)?.[1] ?? '');
+}
+
+/** The lines of the daemon about actions: each with the mark, or else the title, and the outcome. */
+export function linesIn(text: string): string[] {
+  return text.split('\n').flatMap((line) => {
+    const outcome = / – (done|failed|unknown)/.exec(line)?.[1];
+    if (outcome !== undefined) return [`${deedsIn(line)[0] ?? /(\w+) –/.exec(line)?.[1]} ${outcome}`];
+    const found = /(?:^|\. )Not done(, because)?/.exec(line);
+    if (found === null) return [];
+    return deedsIn(line).map((mark) => `${mark} ${found[1] ? 'left out' : 'declined'}`);
+  });
 }

@@ -3,7 +3,7 @@ import type { History, Move } from './histories.ts';
 import type { Played } from './play.ts';
 
 /** Plays a history again, with new people. */
-export type PlayAgain = (history: History) => Promise<Played>;
+type PlayAgain = (history: History) => Promise<Played>;
 
 /** How often a history with concurrent moves is played before it counts as harmless. */
 const TRIES = 4;
@@ -102,6 +102,17 @@ function* simplerMoves(move: Move): Generator<Move> {
       break;
     case 'answer':
       yield* changed(move, { sender: 'own' });
+      break;
+    case 'order':
+      yield* changed(move, { shared: false, token: 'own' });
+      for (const at of move.deeds.keys()) yield { ...move, deeds: move.deeds.toSpliced(at, 1) };
+      yield* changed(move, { deeds: move.deeds.map(() => 'done' as const) });
+      break;
+    case 'decide':
+      yield* changed(move, { token: 'own' });
+      yield* changed(move, { here: true });
+      yield* changed(move, { by: 'word' });
+      yield* changed(move, { says: 'all' });
       break;
     case 'sign-out':
       yield* changed(move, { scope: 'all', again: false });

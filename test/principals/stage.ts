@@ -1,7 +1,7 @@
 import { toUser } from '../../plugins/phonechat/simulator.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { Actor, numberOf } from './actors.ts';
-import type { Presented } from './checker.ts';
+import type { Presented } from './facts.ts';
 import { messageMark } from './marks.ts';
 import { EVERYBODY, nowSeconds, type Person, type SignOut, type Token, type Who } from './tokens.ts';
 import type { World } from './world.ts';

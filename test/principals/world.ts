@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
-import { createServer, get, type Server } from 'node:http';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import pino from 'pino';
 import type {
   ChannelPlugin,
   ChannelSettings,
   PlatformSimulator,
   SimulatedApi,
+  SimulatedApiAnswer,
   SimulatedRequest,
 } from '../../src/channel/index.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
@@ -20,95 +21,25 @@ import { configure } from '../../src/daemon/settings/configure/configure.ts';
 import { SECRET } from '../support/daemon.ts';
 import { settingsOf } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
+import { ANSWER_SECONDS, Chat, type Delivered } from './chat.ts';
+import { type ApiCalls, Company, RENEWAL_PATH } from './company.ts';
 import { Connection, type Request, type Response } from './connection.ts';
 import { giveUpAfter } from './give-up-after.ts';
-import { dataMark, hasToken, MARK } from './marks.ts';
-import {
-  AUDIENCE,
-  emailOf,
-  historyOf,
-  ISSUER,
-  isCovered,
-  originOf,
-  type Person,
-  type Renewal,
-  readBearer,
-  renewalOf,
-  type SignOut,
-} from './tokens.ts';
+import { deedsIn, hasToken, historyOfMark, MARK } from './marks.ts';
+import { AUDIENCE, ISSUER } from './tokens.ts';
 
 /** A page of this origin may call the web channels. */
 export const ALLOWED_ORIGIN = 'https://shop.example.com';
 
-export const HOUR_MS = 3_600_000;
-/** A message that is not answered within this time counts as lost. */
-const ANSWER_SECONDS = 20;
-
+const HOUR_MS = 3_600_000;
 export interface Platform {
+  /** It has the API of the platform. */
+  server: Server;
   plugin: ChannelPlugin;
   simulator: PlatformSimulator;
   settings: ChannelSettings;
   api: SimulatedApi;
 }
-
-/** A reply on a platform, as people see it. */
-export interface Delivered {
-  to: string;
-  thread: string | null;
-  text: string;
-  /** The payloads of its buttons. */
-  buttons: readonly string[];
-}
-
-/** The requests of one history to the business API. */
-export interface ApiCalls {
-  /** Calls with a person's token, by person. */
-  byPerson: Map<Person, number>;
-  /** The tokens without a valid person: forged, expired, or with another issuer or audience. */
-  refused: string[];
-  /** Persons whose token was used after they had signed out at the site. */
-  afterSignOut: Person[];
-  /** Sign-outs that the service has confirmed. */
-  signOuts: SignOut[];
-  /** How the site renews the tokens of each person; by default, it does. */
-  renewals: Map<string, Renewal>;
-}
-
-/** Everything that people see in a chat, in order. */
-export class Chat {
-  readonly shown: Delivered[] = [];
-  #changed = Promise.withResolvers<void>();
-
-  add(delivered: Delivered): void {
-    this.shown.push(delivered);
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
-  }
-
-  /** Waits for the first message from this position that is meant. Null if there is none in time. */
-  async next(from: number, isMeant: (delivered: Delivered) => boolean): Promise<Delivered | null> {
-    let isOver = false;
-    const { promise: over, resolve } = Promise.withResolvers<void>();
-    const stopWaiting = giveUpAfter(ANSWER_SECONDS, () => {
-      isOver = true;
-      resolve();
-    });
-    try {
-      for (;;) {
-        const found = this.shown.slice(from).find(isMeant);
-        if (found || isOver) return found ?? null;
-        await Promise.race([this.#changed.promise, over]);
-      }
-    } finally {
-      stopWaiting();
-    }
-  }
-}
-
-/** Nothing listens at these addresses. Calls to them are answered in this process. */
-const platformUrl = (index: number) => `http://127.0.0.1:${12 + index}`;
-const RENEWAL_PATH = '/token';
-const SERVICE_TOKEN = 'the-token-of-the-default-credentials';
 
 /**
  * The service with its surroundings, in this process: a daemon with a real store, the business API, the platforms, and
@@ -124,7 +55,7 @@ export class World {
   readonly #directory: string;
   readonly #env: Record<string, string>;
   readonly #idle: Connection[] = [];
-  readonly #calls = new Map<number, ApiCalls>();
+  readonly #company = new Company();
   readonly #awaited = new Map<string, (delivered: Delivered) => void>();
   readonly #chats = new Map<string, Chat>();
   readonly #restore: () => void;
@@ -142,21 +73,21 @@ export class World {
     this.#api = api.on('request', async (request, response) => {
       const url = new URL(request.url ?? '/', env.API_BASE_URL);
       const sent = await text(request);
-      const { status, body } =
-        url.pathname === RENEWAL_PATH
-          ? this.#renew(new URLSearchParams(sent).get('subject_token') ?? '')
-          : this.#answerAsApi(url, request.headers.authorization ?? '');
+      const { status, body } = this.#company.answer(url, request.headers.authorization ?? '', sent);
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
     });
     this.#directory = directory;
     this.platforms = platforms;
     this.#env = env;
-    const { fetch } = globalThis;
+    for (const [name, { server, ...platform }] of platforms)
+      server.on('request', async (request, response) => {
+        const { status, headers, body } = this.#answerAs(name, platform, request, await buffer(request));
+        const type = { 'Content-Type': 'application/json' };
+        response.writeHead(status, { ...type, ...headers }).end(JSON.stringify(body));
+      });
     const { now } = Date;
-    globalThis.fetch = (input, init) => this.#fetch(new URL(String(input)), init ?? {});
     Date.now = () => now() + this.#offset;
     this.#restore = () => {
-      globalThis.fetch = fetch;
       Date.now = now;
     };
   }
@@ -165,12 +96,12 @@ export class World {
   static async open(settings: Readonly<Record<string, string>> = {}): Promise<World> {
     const directory = mkdtempSync(join(memoryDirectory(), 'agentd-principals-'));
     mkdirSync(join(directory, 'state'), { mode: 0o700 });
+    writeFileSync(join(directory, 'order.mjs'), TOOL);
+    const tools = 'tools:\n  - module: ./order.mjs\n';
+    writeFileSync(join(directory, 'agentd.yaml'), tools, { mode: 0o600 });
     const platforms = new Map<string, Platform>();
-    const api = createServer().listen(0, '127.0.0.1');
-    // On a busy machine, a connection would be closed while a request is on its way.
-    api.keepAliveTimeout = 0;
-    await once(api, 'listening');
-    const base = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+    const api = await listen();
+    const base = urlOf(api);
     const env: Record<string, string> = {
       HOME: directory,
       STATE_DIR: join(directory, 'state'),
@@ -200,13 +131,14 @@ export class World {
       API_TIMEOUT_SECONDS: '120',
       ...settings,
     };
-    for (const [index, { plugin }] of PLATFORMS.entries()) {
+    for (const { plugin } of PLATFORMS) {
       const simulator = await plugin.simulator?.();
       if (!simulator) throw new Error(`the channel ${plugin.name} has no simulator`);
-      const own = simulator.devSettings(deriveSecret, platformUrl(index));
+      const server = await listen();
+      const own = simulator.devSettings(deriveSecret, urlOf(server));
       Object.assign(env, own);
       const settings = settingsOf(plugin, own);
-      platforms.set(plugin.name, { plugin, simulator, settings, api: simulator.startApi(settings) });
+      platforms.set(plugin.name, { server, plugin, simulator, settings, api: simulator.startApi(settings) });
     }
     const world = new World(directory, platforms, env, api);
     try {
@@ -256,14 +188,7 @@ export class World {
 
   /** Calls of the business API so far in one history. */
   callsOf(history: number): ApiCalls {
-    let calls = this.#calls.get(history);
-    if (!calls) {
-      calls = {
-        ...{ byPerson: new Map(), refused: [], afterSignOut: [], signOuts: [], renewals: new Map() },
-      };
-      this.#calls.set(history, calls);
-    }
-    return calls;
+    return this.#company.callsOf(history);
   }
 
   /** Follows a private chat, which has one or more names on its platform. */
@@ -276,7 +201,7 @@ export class World {
 
   /** Drops the records of a history that has ended. */
   forget(history: number, chats: readonly Chat[]): void {
-    this.#calls.delete(history);
+    this.#company.forget(history);
     for (const [name, chat] of this.#chats) if (chats.includes(chat)) this.#chats.delete(name);
   }
 
@@ -293,8 +218,10 @@ export class World {
 
   async close(): Promise<void> {
     await this.#stop();
-    this.#api.close();
-    this.#api.closeAllConnections();
+    for (const server of [this.#api, ...[...this.platforms.values()].map((platform) => platform.server)]) {
+      server.close();
+      server.closeAllConnections();
+    }
     this.#restore();
     rmSync(this.#directory, { recursive: true, force: true });
   }
@@ -334,67 +261,53 @@ export class World {
     if (line.includes('a claim was lost')) this.lostClaims++;
   }
 
-  async #fetch(url: URL, { method = 'GET', headers, body }: RequestInit): Promise<globalThis.Response> {
-    const given = Object.fromEntries(new Headers(headers));
-    const index = [...this.platforms.keys()].findIndex((_name, at) => platformUrl(at) === url.origin);
-    const [name = '', platform] = [...this.platforms][index] ?? [];
-    if (!platform) throw new TypeError(`fetch failed: nobody is at ${url.origin}`);
-    const bytes = await new globalThis.Response(body ?? null).bytes();
-    const path = `${url.pathname}${url.search}`;
-    const answer = platform.api.answer({ method, path, headers: given, body: bytes });
+  /** Answers as a platform, and shows people what it would show them. */
+  #answerAs(
+    name: string,
+    { api }: Pick<Platform, 'api'>,
+    { method = 'GET', url = '/', headers }: IncomingMessage,
+    body: Uint8Array,
+  ): SimulatedApiAnswer {
+    const given = headers as Record<string, string | undefined>;
+    const answer = api.answer({ method, path: url, headers: given, body });
     for (const { what, to, thread = null, text, buttons = [] } of answer.shown) {
       if (what !== 'message') continue;
       const delivered = { to, thread, text, buttons: buttons.map(({ press }) => press) };
-      this.#chats.get(`${name} ${to}`)?.add(delivered);
+      for (const room of thread === null ? [to] : [to, `${to} ${thread}`])
+        this.#chats.get(`${name} ${room}`)?.add(delivered);
+      for (const line of text.split('\n'))
+        for (const mark of deedsIn(line))
+          this.callsOf(historyOfMark(mark)).named.push({ mark, platform: name, to, thread, line });
       const mark = MARK.exec(text)?.[0];
       if (mark) this.#awaited.get(mark)?.(delivered);
     }
-    const { status, body: json, headers: more = {} } = answer;
-    return new globalThis.Response(JSON.stringify(json), {
-      status,
-      headers: { 'Content-Type': 'application/json', ...more },
-    });
-  }
-
-  /** Answers as the token endpoint of the site. */
-  #renew(token: string): ApiAnswer {
-    const holder = readBearer(token);
-    if (holder === null) return answer(400, { error: 'invalid_request' });
-    const { renewals, signOuts, afterSignOut } = this.callsOf(holder.history);
-    if (isCovered(originOf(token), signOuts)) afterSignOut.push(holder.person);
-    return renewalOf(token, renewals.get(holder.person) ?? 'issued');
-  }
-
-  /** Answers as the business API: it shows each person their own data, and the service account everybody's data. */
-  #answerAsApi(url: URL, authorization: string): ApiAnswer {
-    if (url.pathname === '/authentication_token') return answer(200, { token: SERVICE_TOKEN });
-    const bearer = authorization.replace(/^Bearer /, '');
-    const email = url.searchParams.get('userEmail') ?? '';
-    const [, person, number] = /^([a-z]+)(\d+)@/.exec(email) ?? [];
-    if (bearer !== SERVICE_TOKEN) {
-      const holder = readBearer(bearer);
-      const history = historyOf(bearer);
-      if (history === null) return answer(401, {});
-      const calls = this.callsOf(history);
-      if (holder === null) {
-        calls.refused.push(bearer);
-        return answer(401, {});
-      }
-      calls.byPerson.set(holder.person, (calls.byPerson.get(holder.person) ?? 0) + 1);
-      if (isCovered(originOf(bearer), calls.signOuts)) calls.afterSignOut.push(holder.person);
-      if (email !== emailOf(holder.history, holder.person)) return answer(403, {});
-    }
-    return answer(200, { email, note: dataMark(Number(number), String(person)) });
+    return answer;
   }
 }
 
-interface ApiAnswer {
-  status: number;
-  body: object;
+/** The tool that people may use only with confirmation. */
+const TOOL = `
+export default {
+  name: 'order',
+  description: 'Orders something.',
+  parameters: { type: 'object', properties: { item: { type: 'string' } }, required: ['item'] },
+  effect: 'write',
+  summary: 'Order {item}',
+  call: ({ item }, { api }) => api.post('/orders', { body: { item } }),
+};
+`;
+
+/** Starts a server on loopback. */
+async function listen(): Promise<Server> {
+  const server = createServer().listen(0, '127.0.0.1');
+  // On a busy machine, a connection would be closed while a request is on its way.
+  server.keepAliveTimeout = 0;
+  await once(server, 'listening');
+  return server;
 }
 
-function answer(status: number, body: object): ApiAnswer {
-  return { status, body };
+function urlOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Returns 43 base64url characters, which are the same for the same name. */

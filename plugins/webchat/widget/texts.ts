@@ -101,7 +101,7 @@ export type Texts = typeof ENGLISH;
 const PART_TEXTS: ReadonlySet<string> = new Set([
   ...['confirm', 'decline', 'confirmSome', 'question', 'timeLeft'],
   ...['rateGood', 'rateBad', 'comment', 'commentSend', 'commentSkip', 'commented'],
-  ...['sending', 'refusing', 'words', 'declined', 'expired', 'closed'],
+  ...['sending', 'refusing', 'words', 'done', 'failed', 'unknown', 'declined', 'expired', 'closed'],
 ]);
 
 /** The texts of the script, or of its parts. */

@@ -102,7 +102,8 @@ export class StreamClient {
       Accept: 'text/event-stream',
       ...(after > 0 ? { 'Last-Event-ID': String(after) } : {}),
     };
-    const response = await this.#send(this.#streamPath(stream_id), signal, { headers });
+    const path = `${this.#streamPath(stream_id)}?details=tools`;
+    const response = await this.#send(path, signal, { headers });
     if (response.statusCode === 204) return null;
     if (response.statusCode !== 200) throw await this.#refusal(response);
     if (!response.headers['content-type']?.startsWith('text/event-stream')) throw this.#notAgentd(response);

@@ -44,7 +44,9 @@ export class TerminalView implements ChatView {
     this.#live = new LiveLines(terminal);
   }
 
-  text(piece: string): void {
+  text(whole: string): void {
+    // The text of a question may arrive after the question itself.
+    const piece = whole.slice(0, this.#room());
     if (piece === '') return;
     const last = this.#parts.at(-1);
     if (last && 'source' in last) last.source += piece;
@@ -107,6 +109,13 @@ export class TerminalView implements ChatView {
     const columns = this.#columns || this.#terminal.columns || 80;
     // A full line would leave the cursor in a column of its own.
     return { width: columns - 1, color: !this.#env.NO_COLOR, links: hasLinks(this.#env) };
+  }
+
+  /** How much more text is shown: none after the place where the question begins. */
+  #room(): number {
+    const begins_at = this.#question?.begins_at ?? Number.POSITIVE_INFINITY;
+    const shown = this.#parts.map((part) => ('source' in part ? part.source.length : 0));
+    return Math.max(0, begins_at - shown.reduce((sum, one) => sum + one, 0));
   }
 
   /** Drops the text after this place, which counts from the beginning of the answer. */

@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { Conversation } from '../chat/conversation.ts';
+import { explainAnswer } from '../chat/explain-answer.ts';
 import { openChatSession } from '../chat/open-chat-session.ts';
 import { Prompt } from '../chat/prompt.ts';
 import { Screen } from '../chat/screen.ts';
@@ -70,10 +71,7 @@ export const command: CommandRecord = {
           if (isNew) conversation.restart();
           out.note(`${whoInWords(person)}${isNew ? ' This is a new conversation.' : ''}`);
         },
-        async explain(session_id) {
-          const { command: explain } = await import('./explain.ts');
-          await explain.run({ args: [session_id], options: { ...options, limit: 1 }, out });
-        },
+        explain: (session_id) => explainAnswer(session_id, options, out),
       });
     } finally {
       close();

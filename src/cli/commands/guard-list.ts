@@ -1,8 +1,8 @@
-import type { GuardList } from '../../daemon/admin/store.ts';
+import type { GuardList, Store } from '../../daemon/admin/store.ts';
 import { channelInWords, shortChannel } from '../channel-titles.ts';
 import type { CommandRecord } from '../command.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
-import { personView } from '../record-views.ts';
+import { namesOf, personView } from '../record-views.ts';
 import { durationInWords, isoTime } from '../typed-values.ts';
 import { readStored, withStore } from '../with-store.ts';
 
@@ -17,7 +17,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ options, out }) {
     const { items, none } = await readStored('The loop guard blocks nobody.', () =>
-      withStore(options, async (store) => listBlocks(await store.guard.list(), Date.now())),
+      withStore(options, async (store) => withNames(listBlocks(await store.guard.list(), Date.now()), store)),
     );
     out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
     if (items.length === 0) out.note(none);
@@ -29,7 +29,7 @@ type Limited = GuardList['sessions'][number];
 
 /** What the guard blocks: a user while a circuit is open, or a session that has reached its limit of turns. */
 export type Block =
-  | ({ kind: 'circuit'; seconds_left: number } & Circuit)
+  | ({ kind: 'circuit'; seconds_left: number; name?: string | null } & Circuit)
   | ({ kind: 'session'; seconds_left: number; reason: 'turn_limit' } & Limited);
 
 function listBlocks({ circuits, sessions }: GuardList, now: number): Block[] {
@@ -49,6 +49,23 @@ function listBlocks({ circuits, sessions }: GuardList, now: number): Block[] {
   ];
 }
 
+/** Adds the names of the people who are blocked, as far as their sessions know them. */
+async function withNames(blocks: readonly Block[], { sessions }: Pick<Store, 'sessions'>): Promise<Block[]> {
+  const among = blocks.flatMap((block) =>
+    block.kind === 'circuit' && block.person !== null
+      ? [{ platform: block.platform, user_id: block.user_id }]
+      : [],
+  );
+  if (among.length === 0) return [...blocks];
+  const findName = namesOf(await sessions.list({ among, limit: READ_MAX }));
+  return blocks.map((block) =>
+    block.kind === 'circuit' ? { ...block, name: findName(block.person) } : block,
+  );
+}
+
+/** Maximum number of sessions that are read for names. */
+const READ_MAX = 10_000;
+
 const BLOCK_COLUMNS: readonly Column<Block>[] = [
   {
     title: 'CHANNEL',
@@ -65,7 +82,7 @@ const BLOCK_COLUMNS: readonly Column<Block>[] = [
 /** The JSON object of a block. Its members depend on its kind. */
 function blockView(block: Block): object {
   if (block.kind === 'session') return { ...block, ends_at: isoTime(block.ends_at) };
-  const { covers_from: _inner, person, opened_at, open_until, ...rest } = block;
+  const { covers_from: _inner, name: _name, person, opened_at, open_until, ...rest } = block;
   return {
     ...rest,
     person: personView(person),
@@ -76,8 +93,9 @@ function blockView(block: Block): object {
 
 function who(block: Block): string {
   if (block.kind === 'session') return block.session_id;
-  const { user_id, person, address } = block;
-  const known = person === null ? address && `at ${address}` : `signed in as ${personView(person)?.sub}`;
+  const { user_id, person, address, name } = block;
+  const known =
+    person === null ? address && `at ${address}` : `signed in as ${name ?? personView(person)?.sub}`;
   return known ? `${user_id} (${known})` : user_id;
 }
 

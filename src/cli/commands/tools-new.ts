@@ -52,7 +52,7 @@ function inWords(name: string, [module = '', test = '']: readonly string[]): str
   };
   return [
     `wrote the tool ${name}: ${path(module)}, ${path(test)}`,
-    `test it:  node --test ${path(test)}    # Node.js 22.19 or newer`,
+    `test it:  node --test ${path(test)}    # Node.js 22.18 or newer`,
     'use it:   add it to the configuration file:',
     '            tools:',
     `              - module: ${path(module)}`,

@@ -49,7 +49,10 @@ function valueLines(name: string, value: unknown, depth: number): string[] {
   return [`${bullet}${name} (${value.length})`, ...value.flatMap((entry) => entryLines(entry, depth + 1))];
 }
 
-/** An entry of a list: its plain fields on one line, nested values below. */
+/**
+ * An entry of a list: its plain fields on one line, nested values below. The first of several fields names the entry, so
+ * its value is the head of the line.
+ */
 function entryLines(entry: unknown, depth: number): string[] {
   const bullet = `${'  '.repeat(depth)}- `;
   if (isScalar(entry)) return [`${bullet}${plainText(entry)}`];
@@ -57,8 +60,13 @@ function entryLines(entry: unknown, depth: number): string[] {
   const fields = shownFields(entry as Record<string, unknown>);
   const plain = fields.filter(([, value]) => isScalar(value));
   const nested = fields.filter(([, value]) => !isScalar(value));
+  const words = plain.map(([name, value], index) =>
+    index === 0 && plain.length > 1 && typeof value !== 'boolean'
+      ? `**${plainText(value)}**`
+      : `${fieldName(name)}: ${plainText(value)}`,
+  );
   return [
-    `${bullet}${plain.map(([name, value]) => `${fieldName(name)}: ${plainText(value)}`).join(', ') || '…'}`,
+    `${bullet}${words.join('\u00a0· ') || '…'}`,
     ...nested.flatMap(([name, value]) => valueLines(fieldName(name), value, depth + 1)),
   ];
 }

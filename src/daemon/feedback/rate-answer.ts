@@ -1,5 +1,6 @@
 import type { AnswerReaction } from '../../channel/index.ts';
 import type { Seal } from '../identity/seal.ts';
+import { withoutCodes } from '../linking/link-codes.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
 import { maskSecrets } from '../settings/value.ts';
 import type { Feedback, Rater, Rating } from '../store/feedback.ts';
@@ -10,8 +11,8 @@ import type { Observer } from '../trace/observer.ts';
 export const COMMENT_MAX = 1000;
 
 interface FeedbackServices {
-  store: Pick<Store, 'feedback' | 'recordings'>;
-  seal: Pick<Seal, 'close'>;
+  store: Pick<Store, 'feedback' | 'linkCodes' | 'recordings'>;
+  seal: Seal;
   observer: Pick<Observer, 'answerRated'>;
   /** They are masked in comments. */
   secrets: readonly Secret[];
@@ -28,7 +29,7 @@ export interface GivenRating {
 }
 
 /**
- * Stores a rating, with its comment masked and sealed. A rating replaces the earlier one of the same answer. It also
+ * Stores a rating, with its comment sealed; tokens, secrets and link codes in it are masked. A rating replaces the earlier one of the same answer. It also
  * marks the recording of the run, so that the recording is kept.
  * @returns false if the rater may not rate such an answer, or if there is none.
  */
@@ -37,7 +38,10 @@ export async function rateAnswer(
   { session_id, message_id: turn_id, rating, comment }: GivenRating,
   rater: Rater,
 ): Promise<boolean> {
-  const masked = maskTokens(maskSecrets(comment?.trim().toWellFormed() ?? '', secrets));
+  const masked = await withoutCodes(maskTokens(maskSecrets(comment?.trim().toWellFormed() ?? '', secrets)), {
+    store,
+    seal,
+  });
   const sealed = masked === '' ? null : seal.close(masked, commentRecord(turn_id));
   const rated = await store.feedback.rate({ session_id, turn_id, rating, comment: sealed }, rater);
   if (rated) await store.recordings.mark(turn_id);

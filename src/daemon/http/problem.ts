@@ -93,10 +93,11 @@ function toRefusal({ state }: Context, error: unknown, log: Log): Problem {
   }
 }
 
-/** Sends a response as a whole, unless its client has gone. */
+/** Sends a response as a whole. If its client has gone, only the log has its status. */
 export function send(ctx: Context, status: number, body: string | Buffer): void {
   ctx.respond = false;
   if (ctx.writable) ctx.state.head.send(status, body);
+  else ctx.res.statusCode = status;
 }
 
 /** Logs why a request failed, if an operator can do something about it. */

@@ -15,7 +15,7 @@ import { maskMessage, requireMessages } from '../message/arrival.ts';
 import { answersQuestion, guardedText } from '../message/guard.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { Arrival, Collects } from '../store/inbox.ts';
+import type { Arrival, Collects, NewInboxMessage } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { endCodesIn, takeLinkCodes } from './link-codes.ts';
 import { noticeTo, tooMany } from './notify.ts';
@@ -177,18 +177,20 @@ export async function screen(
   }));
   if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(stored)) ?? tooMany();
   const arrivals = await Promise.all(
-    arrived.map(async (message, index) => ({
-      message: stored[index] as ArrivedMessage,
-      guarded: await toGuardedMessage(message, services),
-      agent_digest: services.agentDigest(),
-      notice: noticeTo(
-        plugin,
-        services,
-        message.reply_to,
-        await noticeText(plugin, message, services),
-        message.user_id,
-      ),
-    })),
+    arrived.map(async (message, index) => {
+      const text = await noticeText(plugin, message, services);
+      let notice: NewInboxMessage | undefined;
+      return {
+        message: stored[index] as ArrivedMessage,
+        guarded: await toGuardedMessage(message, services),
+        agent_digest: services.agentDigest(),
+        // Hardly any message needs it. It is made once, because a step of the store may run several times.
+        get notice() {
+          notice ??= noticeTo(plugin, services, message.reply_to, text, message.user_id);
+          return notice;
+        },
+      };
+    }),
   );
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));
   arrivals.forEach(({ message, guarded }, index) => {

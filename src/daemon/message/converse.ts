@@ -55,13 +55,20 @@ async function answer(
 
 /** The outlet for a message that is answered in the response to its own request. */
 function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Outlet {
+  let passed = 0;
+  const text = (piece: string) => {
+    passed += piece.length;
+    events.push({ type: 'text_chunk', text: piece });
+  };
   return {
     leaves: 'in_response',
     started: (session_id) => events.push({ type: 'started', session_id }),
-    text: (text) => events.push({ type: 'text_chunk', text }),
+    text,
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
     close: () => ({}),
-    complete: ({ turn_id, session_id, response, question, receipts, replayed }) =>
+    complete({ turn_id, session_id, response, question, receipts, replayed }) {
+      const rest = response.slice(passed);
+      if (rest !== '' && !replayed) text(rest);
       events.push({
         type: 'complete',
         session_id,
@@ -70,7 +77,8 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
         ...(turn_id === null ? {} : { message_id: turn_id }),
         ...(question === null ? {} : { confirmation: question.confirmation }),
         ...(receipts === null ? {} : { receipts }),
-      }),
+      });
+    },
   };
 }
 

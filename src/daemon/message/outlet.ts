@@ -13,7 +13,7 @@ export interface Outlet {
    * wait.
    */
   started(session_id: string): void;
-  /** Called with the next piece of the reply. */
+  /** Called with the next piece of the reply. The end of a reply may come only with `close` and `complete`. */
   text(piece: string): void;
   /** Called when a tool call has begun or ended. */
   tool(progress: ToolProgress): void;

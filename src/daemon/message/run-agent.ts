@@ -23,7 +23,7 @@ export const runAgent: Step<Runnable, Answered> = {
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
       const said = saidWithQuestion(settlement.text, turn.open, services, turn);
-      outlet.text(said.reply);
+      outlet.text(said.reply.slice(0, said.asked?.begins_at));
       return {
         ...{ ...said, stopped: false, sign_in: null, receipts: null, history: null, usage: null },
         // The text may quote the arguments of an action, which an earlier run chose.

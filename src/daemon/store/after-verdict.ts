@@ -17,15 +17,12 @@ export interface AfterVerdict {
  * message again, everything except the trace is returned again, because the inbox may have been full before. The inbox
  * uses the `message_id` to recognize messages that it has already stored.
  */
-export function afterVerdict(
-  { message, notice, agent_digest }: Arrival,
-  verdict: GuardVerdict,
-  now: number,
-): AfterVerdict {
+export function afterVerdict(arrival: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
+  const { message, agent_digest } = arrival;
   if (verdict.allowed) return { message, trace: null };
   const isNotified = verdict.reason === 'turn_limit' && verdict.first;
   return {
-    message: isNotified ? turnLimitNotice(message, notice, verdict) : null,
+    message: isNotified ? turnLimitNotice(message, arrival.notice, verdict) : null,
     trace: verdict.repeated ? null : blockedTrace(message, verdict, now, agent_digest),
   };
 }

@@ -16,7 +16,8 @@ export interface IdStore {
    */
   beginningWith(kinds: readonly IdKind[], text: string, limit: number): Promise<StoredId[]>;
   /**
-   * For each of these ids, its shortest beginning that no other id of the kind has, but at least `SHORT_MIN` characters.
+   * For each of these ids, its shortest beginning that no other id of the kind has, but at least `SHORT_MIN` characters,
+   * and more if its first part ends in `_` or `:`.
    */
   shorten(kind: Exclude<IdKind, 'trace'>, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
@@ -32,6 +33,8 @@ interface StoredId {
 
 /** Minimum length of a shortened id, characters. */
 export const SHORT_MIN = 8;
+/** Minimum number of its characters after a first part that ends in `_` or `:`, which is often the name of a channel. */
+const AFTER_PREFIX_MIN = 10;
 
 export function idStore(kernel: Kernel, rings: TraceRings): IdStore {
   return {
@@ -109,18 +112,20 @@ function* named(of: string, ids: readonly string[]): Generator<StoredId> {
   for (const id of ids) yield { id, of };
 }
 
-/** @param sorted all ids in the order of their code units */
-/** The shortest beginning of each id that is unique among all of them, but at least `SHORT_MIN` characters. */
+/** The shortest beginning of each id that is unique among all of them (`IdStore.shorten`). */
 export function shortened(ids: readonly string[], all: Iterable<string>): Map<string, string> {
   const sorted = [...all].sort();
   return new Map(ids.map((id) => [id, shortest(id, sorted)]));
 }
 
+/** @param sorted all ids in the order of their code units */
 function shortest(id: string, sorted: readonly string[]): string {
   const at = findPlace(id, sorted);
   const neighbors = [sorted[at - 1], sorted[at] === id ? sorted[at + 1] : sorted[at]];
   const common = Math.max(...neighbors.map((other) => (other === undefined ? 0 : commonLength(id, other))));
-  return id.slice(0, Math.max(SHORT_MIN, common + 1));
+  const prefix = id.search(/[_:]/) + 1;
+  const least = prefix === 0 ? SHORT_MIN : prefix + AFTER_PREFIX_MIN;
+  return id.slice(0, Math.max(least, common + 1));
 }
 
 /** The first place at which the sorted list has this id or a later one. */

@@ -41,19 +41,21 @@ interface Extras {
   receipts: Receipts | null;
 }
 
-/** The events of an answer that was given before; its text is one event. */
-export function replayed(data: Completion, extras: Extras): StreamEventData[] {
-  return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data, extras)];
-}
-
 /**
- * The events at the end of an answer: what was done, the question, and two events with the same data, so that a client
- * can wait for either name.
+ * The events at the end of an answer: what was done, the question, the rest of the text, and two events with the same
+ * data, so that a client can wait for either name. The text comes after the events that say which of it a client may show
+ * in another form.
+ * @param rest the end of the text that was not sent yet
  */
-export function completed(data: Completion, { confirmation, receipts }: Extras): StreamEventData[] {
+export function completed(
+  data: Completion,
+  { confirmation, receipts }: Extras,
+  rest = '',
+): StreamEventData[] {
   return [
     ...(receipts === null ? [] : [{ event: 'actions' as const, data: receipts }]),
     ...(confirmation === null ? [] : [{ event: 'confirmation' as const, data: confirmation }]),
+    ...(rest === '' ? [] : [{ event: 'text_chunk' as const, data: { text: rest } }]),
     { event: 'complete', data },
     { event: 'stream_complete', data },
   ];

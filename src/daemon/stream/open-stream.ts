@@ -18,7 +18,7 @@ import {
   refuseForeignPage,
 } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
-import { completionMetadata, numbered, replayed, started } from './events.ts';
+import { completed, completionMetadata, numbered, started } from './events.ts';
 import { enterReader } from './readers.ts';
 import { runStream } from './run-stream.ts';
 import { StopRequest } from './stop-stream.ts';
@@ -151,9 +151,10 @@ async function replay(
   const { stream_id } = claim;
   observer.messageEnded(name, 'replayed');
   try {
-    const answer = replayed(
+    const answer = completed(
       { stream_id, session_id, response, ...completionMetadata(turn_id ?? null) },
       { confirmation, receipts: receipts ?? null },
+      response,
     );
     const events = [started({ stream_id, session_id }), ...answer];
     try {

@@ -1,14 +1,7 @@
 import { AgentdError } from '../errors.ts';
 import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import type { EventWriter } from './event-writer.ts';
-import {
-  completed,
-  completionMetadata,
-  INTERRUPTED,
-  replayed,
-  type StreamEventData,
-  started,
-} from './events.ts';
+import { completed, completionMetadata, INTERRUPTED, type StreamEventData, started } from './events.ts';
 
 interface StreamOutletParts {
   writer: EventWriter;
@@ -32,6 +25,8 @@ export class StreamOutlet implements Outlet {
   readonly #parts: StreamOutletParts;
   #session_id: string | null = null;
   #hasBegun = false;
+  /** Number of characters of the reply that are written. */
+  #written = 0;
   /** Whether the turn is ending or has ended. */
   #isClosing = false;
   /**
@@ -53,6 +48,7 @@ export class StreamOutlet implements Outlet {
 
   text(text: string): void {
     this.#hasBegun = true;
+    this.#written += text.length;
     this.#parts.writer.write({ event: 'text_chunk', data: { text } });
   }
 
@@ -109,7 +105,6 @@ export class StreamOutlet implements Outlet {
     question,
     receipts,
     stopped,
-    replayed: isReplayed,
   }: CompleteReply): StreamEventData[] {
     const { stream_id } = this.#parts;
     const data = {
@@ -118,7 +113,7 @@ export class StreamOutlet implements Outlet {
       ...completionMetadata(turn_id),
     };
     const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
-    const confirmation = question?.confirmation ?? null;
-    return [...first, ...(isReplayed ? replayed : completed)(data, { confirmation, receipts })];
+    const extras = { confirmation: question?.confirmation ?? null, receipts };
+    return [...first, ...completed(data, extras, response.slice(this.#written))];
   }
 }

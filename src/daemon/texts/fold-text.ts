@@ -4,9 +4,22 @@
  */
 const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
 
+/** Question marks of all scripts that have one of their own, and two signs that contain one. */
+const QUESTION_MARK = /[?\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2cfa\u2cfb\ua60f\ua6f7\ufe56\uff1f]/u;
+
 /** The form in which words are compared. */
 export function normalizeWord(text: string): string {
   return foldText(text.replace(FINAL_SIGNS, ''));
+}
+
+/**
+ * An answer in the form in which words are compared. Empty for a question of several words, such as `only 1?`, so that it
+ * answers nothing; `yes?` is an answer.
+ */
+export function normalizeAnswer(text: string): string {
+  const word = normalizeWord(text);
+  const isQuestion = QUESTION_MARK.test(FINAL_SIGNS.exec(text)?.[0] ?? '');
+  return isQuestion && word.includes(' ') ? '' : word;
 }
 
 /** The words of each list that was used, in the form in which they are compared. */

@@ -67,10 +67,10 @@ export const TEXTS = {
   ),
   confirm_as: prose(
     'The part of the question that says for whom the action is done: the person with this e-mail address.',
-    'This is done as you, {email}.',
+    'I’ll do this as you, {email}.',
     'email',
   ),
-  confirm_as_you: prose('The same in a conversation that other people can read.', 'This is done as you.'),
+  confirm_as_you: prose('The same in a conversation that other people can read.', 'I’ll do this as you.'),
   confirm_how: prose(
     'The end of the question. {confirm} and {decline} are the first words of the lists `confirm` and `decline`.',
     'Answer "{confirm}" to confirm or "{decline}" to decline.',
@@ -98,22 +98,22 @@ export const TEXTS = {
   ),
   confirm_replaced: prose(
     'Says that an open question is withdrawn, because the reply asks another one.',
-    'I have withdrawn my earlier question. Not done: {action}',
+    'I’ve withdrawn my earlier question, and nothing was done: {action}',
     'action',
   ),
   confirm_withdrawn: prose(
     'Says that an open question is withdrawn, because three messages did not answer it, or its tool has changed.',
-    'I have withdrawn my question, because it was not answered. Not done: {action}',
+    'I’ve withdrawn my question, because it wasn’t answered, and nothing was done: {action}',
     'action',
   ),
   confirm_rest_not_done: prose(
     'Says that a confirmed action was not carried out, because an earlier action of the same question did not succeed, or may not have.',
-    'Not done, because an earlier action failed or may have failed: {action}',
+    '{action} – not done, because an earlier action failed or may have failed',
     'action',
   ),
   confirm_rest_sign_in: prose(
     'Says that a confirmed action was not carried out, because the person was no longer signed in as before, or the conversation had ended.',
-    'Not done, because your sign-in has changed: {action}',
+    '{action} – not done, because your sign-in has changed',
     'action',
   ),
   confirm_changed: prose(
@@ -121,7 +121,11 @@ export const TEXTS = {
     'Nothing was done, because your sign-in has changed since this question: {action}',
     'action',
   ),
-  confirm_not_done: prose('Says that an action was declined.', 'Not done: {action}', 'action'),
+  confirm_not_done: prose(
+    'Says that an action was declined.',
+    '{action} – declined, nothing was changed',
+    'action',
+  ),
   confirm_sign_in: prose(
     'The answer to a confirmation without a usable token. It does not name the action, because the person is not known.',
     'Please sign in, and then answer again.',
@@ -137,15 +141,15 @@ export const TEXTS = {
   ),
   sign_in_waits: prose(
     'Follows `sign_in_at` or `sign_in_first` if the question waits for the sign-in (SIGN_IN_WAIT_SECONDS).',
-    'I will then answer your question.',
+    'Then I’ll answer your question.',
   ),
   sign_in_in_group: prose(
     'The private message to a person whose question in a group needs sign-in. How to sign in follows.',
-    'You asked me something in a group that I can only answer after you have signed in.',
+    'You asked me something in a group that I can answer only after you sign in.',
   ),
   sign_in_written: prose(
     'Follows `sign_in_first` in a group if the platform took the private message.',
-    'I have written to you privately.',
+    'I’ve written to you privately.',
   ),
   sign_in_write: prose(
     'Follows `sign_in_first` in a group if the bot cannot write to the person first.',
@@ -158,7 +162,7 @@ export const TEXTS = {
   ),
   answered_privately: prose(
     'Sent to a group when a question from it was answered privately, after sign-in.',
-    'I have answered the question privately.',
+    'I’ve answered the question privately.',
   ),
   sign_in_then_ask: prose(
     'Follows `sign_in_at` or `sign_in_first` if the question does not wait for the sign-in.',
@@ -174,10 +178,10 @@ export const TEXTS = {
     'time',
   ),
   became_done: plain('The answer to a button: what became of the action.', 'This was done.'),
-  became_failed: plain('The answer to a button: what became of the action.', 'This could not be done.'),
+  became_failed: plain('The answer to a button: what became of the action.', 'This couldn’t be done.'),
   became_unknown: plain(
     'The answer to a button: what became of the action.',
-    'It is not known whether this was done.',
+    'It isn’t known whether this was done.',
   ),
   became_running: plain('The answer to a button: what became of the action.', 'This is being done.'),
   became_declined: plain(
@@ -227,12 +231,12 @@ export const TEXTS = {
   ),
   receipt_unknown: prose(
     'A line at the end of a reply: nobody knows whether an action was carried out.',
-    '{action} – unknown: it is not known whether this happened',
+    '{action} – it isn’t known yet whether this happened',
     'action',
   ),
   nothing_changed: prose(
     'The end of a reply in which the agent says that it has changed something, although no tool has changed anything in this conversation.',
-    'This message changed nothing.',
+    'Please note: nothing was changed.',
   ),
   open_page: prose(
     'The end of a reply if an MCP server needs the person to open a page. {service} is the `name` of its entry, {host} the host of the page, and {url} its address.',
@@ -243,7 +247,7 @@ export const TEXTS = {
   ),
   link_code_question: prose(
     'Asks the sender of a link code. {email} is shown in quotes, as text.',
-    'Connect this chat with {email}? Your messages here then act for that account. Agree only if it is yours.',
+    'Connect this chat with {email}? From then on, I act for that account here. Agree only if it’s yours.',
     'email',
   ),
   link_code_how: prose(
@@ -304,16 +308,16 @@ export const TEXTS = {
   ),
   failure_notice: prose(
     'The answer to a message that failed for good. A group may read it, so it does not say what failed.',
-    'Sorry, I could not answer your message. Please try again later.',
+    'Sorry, I couldn’t answer your message. Please try again later.',
   ),
   budget_notice: prose(
     'The answer if a message does not fit into what is left of AGENT_DAILY_TOKENS. {wait} is one of the texts `wait_…`.',
-    'I cannot answer now, because I have reached my limit for one person in a day. Please try again in about {wait}.',
+    'I can’t answer now, because I’ve reached my limit for one person in a day. Please try again in about {wait}.',
     'wait',
   ),
   budget_too_long: prose(
     'The answer to a single message that needs more than AGENT_DAILY_TOKENS.',
-    'I cannot answer this, because it would exceed my limit for one person in a day.',
+    'I can’t answer this, because it would exceed my limit for one person in a day.',
   ),
   wait_minute: plain('A time to wait.', 'a minute'),
   wait_minutes: prose('A time to wait.', '{count} minutes', 'count'),

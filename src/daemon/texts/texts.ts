@@ -1,5 +1,5 @@
 import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
-import { normalizeWord, normalizeWords } from './fold-text.ts';
+import { normalizeAnswer, normalizeWords } from './fold-text.ts';
 import { confirmedPart, type PartWords } from './part-answer.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
@@ -58,7 +58,7 @@ export class Texts {
 
   /** Whether a text is a word of this list in any language. */
   isWord(name: WordsName, text: string): boolean {
-    const given = normalizeWord(text);
+    const given = normalizeAnswer(text);
     const lists = [...this.#replaced.values(), DEFAULTS].map(
       (texts) => (texts[name] ?? NO_WORDS) as readonly string[],
     );
@@ -70,7 +70,7 @@ export class Texts {
    * a part (`LocalTexts.confirmedPart`).
    */
   isAnswer(text: string): boolean {
-    const given = normalizeWord(text);
+    const given = normalizeAnswer(text);
     return [...this.#replaced.values(), DEFAULTS].some((texts) => {
       const words = (name: WordsName) => (texts[name] ?? NO_WORDS) as readonly string[];
       return (
@@ -121,9 +121,12 @@ export class LocalTexts {
     return this.#find(name) as unknown as readonly [string, ...string[]];
   }
 
-  /** Whether a text is one of the words. Case, outer white space and final punctuation make no difference. */
+  /**
+   * Whether a text is one of the words. Case, outer white space and final punctuation make no difference, but a question
+   * of several words is none (`normalizeAnswer`).
+   */
   isWord(name: WordsName, text: string): boolean {
-    return isOneOf(this.words(name), normalizeWord(text));
+    return isOneOf(this.words(name), normalizeAnswer(text));
   }
 
   /**
@@ -133,7 +136,7 @@ export class LocalTexts {
    */
   confirmedPart(text: string, count: number): readonly number[] | null {
     const words = partWords((name) => this.words(name));
-    return confirmedPart(normalizeWord(text), words, count);
+    return confirmedPart(normalizeAnswer(text), words, count);
   }
 
   #find(name: TextName): string | readonly string[] {

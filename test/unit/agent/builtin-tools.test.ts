@@ -151,7 +151,7 @@ describe('the result of a tool is shown as Markdown:', () => {
         { id: 1, item: 'Lamp *', tags: ['a', 'b'] },
         { id: 2, item: 'Rug' },
       ],
-      'Mine:\n\n- Id: 1, Item: Lamp \\*\n  - Tags: a, b\n- Id: 2, Item: Rug',
+      'Mine:\n\n- **1**\u00a0· Item: Lamp \\*\n  - Tags: a, b\n- **2**\u00a0· Item: Rug',
     ],
     [['red', 'blue'], 'Mine:\n\n- red\n- blue'],
     [{ orders: [{ id: 1 }] }, 'Mine:\n\n- **Orders** (1)\n  - Id: 1'],

@@ -31,8 +31,8 @@ describe('a signed-in person', () => {
         '- **Name**: Alice Example',
         '- **Phone**: +15550100',
         '- **Orders** (2)',
-        '  - Id: A-1001, Status: shipped, Total: 42.5',
-        '  - Id: A-1002, Status: open, Total: 7',
+        '  - **A-1001**\u00a0· Status: shipped\u00a0· Total: 42.5',
+        '  - **A-1002**\u00a0· Status: open\u00a0· Total: 7',
       ].join('\n'),
     );
     expect(tool.calls).toEqual([{}]);

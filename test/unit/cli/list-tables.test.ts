@@ -123,7 +123,8 @@ describe.each(LISTS)('the table of `agentd %s`', (_name, columns, item) => {
 
   it('shows all columns and whole values with --wide', () => {
     const [titles = '', row = ''] = table(columns, item, 80, { wide: true }).split('\n');
-    for (const { title } of columns) if (title !== undefined) expect(titles).toContain(title);
+    for (const { title, isWide, isRare } of columns)
+      if (title !== undefined && isWide !== false && !isRare) expect(titles).toContain(title);
     expect(row).not.toContain('…');
   });
 });
@@ -132,9 +133,18 @@ describe('a table', () => {
   it('names the person by e-mail address where it is known, and colors states', () => {
     const shown = table(SESSION_COLUMNS, { ...SESSION, state: 'ValidJWT' }, 120, { env: {} });
     expect(shown).toContain(MAIL.slice(0, 20));
-    expect(shown).toContain('\u{1b}[32mValidJWT\u{1b}[39m');
+    expect(shown).toContain('\u{1b}[32msigned in\u{1b}[39m');
     const anonymous = { ...SESSION, metadata: {}, state: 'NoJWT' };
     expect(table(SESSION_COLUMNS, anonymous, 120)).toContain(USER);
+  });
+
+  it('of links shows why a renewal failed only if one has, and one time unless it is wide', () => {
+    const titlesOf = (link: object, more: object) => table(LINK_LIST_COLUMNS, link, 200, more).split('\n')[0];
+    expect(titlesOf(LINK, { wide: true })).toMatch(/ TOKEN EXPIRES +LINK EXPIRES +MADE WITH$/);
+    expect(titlesOf(LINK, {})).toMatch(/ MADE WITH +EXPIRES$/);
+    const failed = { ...LINK, renewed_at: NOW, renewal_failed: 'refused' };
+    expect(titlesOf(failed, {})).toMatch(/ EXPIRES +NOT RENEWED$/);
+    expect(titlesOf(failed, { wide: true })).toMatch(/ MADE WITH +RENEWED +NOT RENEWED$/);
   });
 
   it('has short times and titles of channels, unless it is wide', () => {

@@ -35,11 +35,11 @@ describe('the timeline of a message', () => {
         '2026-01-15T12:00:00.000Z  pigeon, user alice  answered in 42 ms',
         'request r1  session s1  message m1',
         '',
+        'Nothing went wrong with this message.',
+        '',
         'TIME (UTC)      TOOK  STEP        VERDICT  REASON       DETAIL',
         '12:00:00.000  0.4 ms  identify    ok       valid_token  sub=42',
         '12:00:00.001          downstream  ok                    credentials=user status=200',
-        '',
-        'Nothing went wrong with this message.',
         '',
       ].join('\n'),
     );

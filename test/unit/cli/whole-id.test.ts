@@ -12,7 +12,7 @@ describe('an id on the command line', () => {
 
   beforeEach(async () => {
     store = openMemoryStore(new MemoryState(), { clock });
-    for (const session_id of ['web_ada_1', 'web_ada_2', 'web_a', 'website:own'])
+    for (const session_id of ['web_ada_1', 'web_ada_2', 'web_a', 'website:own-talk-of-ada'])
       await saveSession(store, aSession(clock.now(), { session_id }));
   });
   const whole = (given: string) => wholeSessionId(store, given, {});
@@ -20,7 +20,7 @@ describe('an id on the command line', () => {
   it('is the id that was written, else the only one that begins with it', async () => {
     expect(await whole('web_ada_1')).toBe('web_ada_1');
     expect(await whole('web_a')).toBe('web_a');
-    expect(await whole('webs')).toBe('website:own');
+    expect(await whole('webs')).toBe('website:own-talk-of-ada');
     expect(await whole('x')).toBe('x');
   });
 
@@ -38,13 +38,15 @@ describe('an id on the command line', () => {
     const wanted = { kinds: ['message'] as const, options: {}, isKnown };
     expect(await wholeId(store, { ...wanted, given: 'slack:C1:17.5' })).toBe('teamchat:C1:17.5');
     expect(await wholeId(store, { ...wanted, given: 'slack:C1' })).toBe('teamchat:C1:17.5');
-    expect(await whole('website:own')).toBe('website:own');
+    expect(await whole('website:own-talk-of-ada')).toBe('website:own-talk-of-ada');
   });
 
-  it('is shown by a unique beginning on a terminal, and in full elsewhere', async () => {
+  it('is shown by a unique beginning on a terminal, beyond the name of its channel, and in full elsewhere', async () => {
     const shown = (json: boolean, width: number) =>
-      shownIds(store, { json, width }, 'session', ['website:own']).then((ids) => ids.get('website:own'));
-    expect(await shown(false, 80)).toBe('website:');
+      shownIds(store, { json, width }, 'session', ['website:own-talk-of-ada']).then((ids) =>
+        ids.get('website:own-talk-of-ada'),
+      );
+    expect(await shown(false, 80)).toBe('website:own-talk-o');
     expect(await shown(true, 80)).toBeUndefined();
     expect(await shown(false, Number.POSITIVE_INFINITY)).toBeUndefined();
   });

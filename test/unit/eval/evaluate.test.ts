@@ -40,7 +40,8 @@ function salesperson({ messages }: CompletionRequest): ModelAnswer {
   const system = String(messages[0]?.content);
   if (system.includes('has just confirmed'))
     return { text: [system.slice(system.indexOf('has just confirmed'))] };
-  if (number !== undefined) return { tools: [{ name: 'shop_cancelOrder', args: { number } }] };
+  if (number !== undefined)
+    return { tools: [{ name: 'shop_cancelOrder', args: { number: Number(number) } }] };
   if (said === 'My orders') return { tools: [{ name: 'shop_listOrders', args: {} }] };
   if (said === 'Products') return { tools: [{ name: 'shop_listProducts', args: {} }] };
   return { text: ['Not done.'] };
@@ -121,7 +122,7 @@ describe('a case fails', () => {
     ['if other calls were made', 'turns: [{ say: My orders, expect: { calls: [] } }]', [[1, 'calls']]],
     [
       'if a call has other arguments',
-      'as: { sub: ada }\nturns: [{ say: Cancel order 1004, expect: { calls: [{ tool: shop_cancelOrder, args: { number: "1005" } }] } }]',
+      'as: { sub: ada }\nturns: [{ say: Cancel order 1004, expect: { calls: [{ tool: shop_cancelOrder, args: { number: 1005 } }] } }]',
       [[1, 'calls']],
     ],
     [
@@ -235,7 +236,7 @@ describe('the tools of a case', () => {
     const live = await run('tools: live\nturns: [{ say: bob@example.com }]', env);
     expect(live.failures).toEqual([]);
     // A write with the default credentials, which asks nobody.
-    model.script([{ tools: [{ name: 'open_cancel', args: { number: '1004' } }] }, { text: ['Done.'] }]);
+    model.script([{ tools: [{ name: 'open_cancel', args: { number: 1004 } }] }, { text: ['Done.'] }]);
     const write = await run('tools: live\nturns: [{ say: Cancel it }]', {
       ...{ ...env, AGENT_BASE_URL: model.url, AGENT_MODEL: 'm' },
     });

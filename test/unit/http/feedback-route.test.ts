@@ -4,6 +4,8 @@ import { openComment } from '../../../src/daemon/feedback/rate-answer.ts';
 import { feedbackRoute } from '../../../src/daemon/http/feedback-route.ts';
 import { type PersonKey, personKey } from '../../../src/daemon/identity/identity.ts';
 import { createSeal, SEALED } from '../../../src/daemon/identity/seal.ts';
+import { MASKED_CODE } from '../../../src/daemon/linking/link-code-text.ts';
+import { createCode } from '../../../src/daemon/linking/link-codes.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
@@ -104,6 +106,14 @@ describe('POST /feedback', () => {
     await rate('nobodys', {}, { comment });
     const [stored] = await store.feedback.ofTurns(['nobodys']);
     expect(stored && openComment(seal, stored)).toMatch(/^It said \S+, \[token\] too$/);
+  });
+
+  test('masks link codes of people in a comment', async () => {
+    const given = { person: personKey({ sub: 'ana' }), token: 'token', lifetime_ms: 60_000 };
+    const { code } = await createCode({ store, seal }, given);
+    await rate('nobodys', {}, { comment: `I sent ${code} and 2345ABCDEF` });
+    const [stored] = await store.feedback.ofTurns(['nobodys']);
+    expect(stored && openComment(seal, stored)).toBe(`I sent ${MASKED_CODE} and 2345ABCDEF`);
   });
 
   test('names every wrong field', async () => {

@@ -101,8 +101,8 @@ describe('a question with buttons', () => {
     });
     await world.press({ id: await ask('cancel 2'), approve: true });
     expect(outcomes()).toEqual([
-      'Confirmed by Ada Lovelace at 14:05 UTC. This could not be done.',
-      'Confirmed by Ada Lovelace at 14:05 UTC. It is not known whether this was done.',
+      'Confirmed by Ada Lovelace at 14:05 UTC. This couldn’t be done.',
+      'Confirmed by Ada Lovelace at 14:05 UTC. It isn’t known whether this was done.',
     ]);
   });
 

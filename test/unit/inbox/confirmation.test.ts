@@ -247,7 +247,7 @@ describe('a press of a button', () => {
   it('declines the action', async () => {
     const id = await ask();
     await world.press({ id, approve: false });
-    expect(world.sent.at(-1)?.text).toBe('Not done: Cancel order "1004"');
+    expect(world.sent.at(-1)?.text).toBe('Cancel order "1004" – declined, nothing was changed');
     expect(world.calls).toEqual([]);
   });
 
@@ -348,11 +348,11 @@ describe('after a sign-in or sign-out, the daemon', () => {
   it('says in the question for whom the call is made, without the e-mail address if others read it', async () => {
     await signIn('ada');
     const [shared] = await world.write('cancel 1004');
-    expect(shared).toContain('\n\nThis is done as you.\n\n');
+    expect(shared).toContain('\n\nI’ll do this as you.\n\n');
     expect(shared).not.toContain('@');
     await world.write('no');
     const [alone] = await world.write('cancel 1005', 'ada', { shared: false });
-    expect(alone).toContain('\n\nThis is done as you, ada@example.com.\n\n');
+    expect(alone).toContain('\n\nI’ll do this as you, ada@example.com.\n\n');
   });
 
   it('makes the call with the credentials that the person has when confirming', async () => {
@@ -502,6 +502,6 @@ describe('after a process died during a confirmation, the next process', () => {
     await world.post('no');
     await dieAfterSettling(id, 'declined');
     await world.settle();
-    expect(world.sent.at(-1)?.text).toBe('Not done: Cancel order "1004"');
+    expect(world.sent.at(-1)?.text).toBe('Cancel order "1004" – declined, nothing was changed');
   });
 });

@@ -18,7 +18,7 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 const MINUTE = 60_000;
 const USER = '700000001';
 const URL = 'https://www.example.com/account';
-const AT = new RegExp(`To continue, please sign in: .*${URL}.*\n\nI will then answer your question\\.`, 's');
+const AT = new RegExp(`To continue, please sign in: .*${URL}.*\n\nThen I’ll answer your question\\.`, 's');
 
 let clock: VirtualClock;
 let platform: VirtualPlatform;
@@ -285,7 +285,7 @@ describe('a question that needs sign-in, in a private chat', () => {
 describe('a question that needs sign-in, in a group', () => {
   const GROUP = { place: 'group' } as const;
   const inGroup = () => platform.textsFor(event('', GROUP));
-  const WRITTEN = 'To continue, please sign in first. I have written to you privately.';
+  const WRITTEN = 'To continue, please sign in first. I’ve written to you privately.';
   /** The platform refuses messages to the person alone. */
   const refusePrivately = (response: () => Response) => {
     platform.outage = ({ path, body }) =>
@@ -309,7 +309,7 @@ describe('a question that needs sign-in, in a group', () => {
     expect(texts()[0]).toMatch(AT);
     expect((await signIn()).filter((text) => isSaid(text, 'ada'))).toHaveLength(1);
     await pass(MINUTE);
-    expect(inGroup().slice(1)).toEqual(['I have answered the question privately.']);
+    expect(inGroup().slice(1)).toEqual(['I’ve answered the question privately.']);
     const [{ message, shared } = {}] = [turns.at(-1)].map((turn) => ({
       message: turn?.text,
       shared: turn?.shared,

@@ -7,7 +7,7 @@ import { token } from '../../support/tokens.ts';
 
 const MINUTE = 60_000;
 const ASKED =
-  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.';
+  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nI’ll do this as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.';
 const QUESTION = ASKED.slice(ASKED.indexOf('Please confirm'));
 const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
 
@@ -51,7 +51,7 @@ describe('a call that needs confirmation', () => {
   it('shows every argument', async () => {
     const { response, confirmation } = await world.say('cancel 1004 because *too* late', { token: ada });
     expect(response).toContain(
-      'Please confirm: Cancel order "1004"\n\n- reason: "\\*too\\* late"\n\nThis is done',
+      'Please confirm: Cancel order "1004"\n\n- reason: "\\*too\\* late"\n\nI’ll do this',
     );
     expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
   });
@@ -135,7 +135,9 @@ describe('an answer', () => {
     async (word) => {
       await ask();
       world.turns.length = 0;
-      expect((await world.say(word, { token: ada })).response).toBe('Not done: Cancel order "1004"');
+      expect((await world.say(word, { token: ada })).response).toBe(
+        'Cancel order "1004" – declined, nothing was changed',
+      );
       expect(world.turns).toEqual([]);
       expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
       expect(world.calls).toEqual([]);
@@ -194,12 +196,12 @@ describe('metadata.confirm', () => {
   it('declines the action, and the text of the message is processed as an ordinary message', async () => {
     const { id } = await ask();
     expect((await world.say('', { token: ada, confirm: { id, approve: false } })).response).toBe(
-      'Not done: Cancel order "1004"',
+      'Cancel order "1004" – declined, nothing was changed',
     );
     const next = await ask('cancel 1005');
     const confirm = { id: next.id, approve: false };
     expect((await world.say('rather wait', { token: ada, confirm })).response).toBe(
-      'Not done: Cancel order "1005"\n\nYou said: rather wait',
+      'Cancel order "1005" – declined, nothing was changed\n\nYou said: rather wait',
     );
     expect(world.calls).toEqual([]);
   });
@@ -350,7 +352,7 @@ describe('arguments that come from the sign-in', () => {
     const answer = await world.say(text, { token: other, ...(confirm ? { confirm } : {}) });
     expect(world.calls).toEqual([]);
     expect(answer.response).toMatch(
-      /^Nothing was done.*Cancel order "1004" \(account: "ORG-1"\)\n\nPlease confirm: Cancel order "1004"\n\n- account: "ORG-2"\n\nThis is done as you, /s,
+      /^Nothing was done.*Cancel order "1004" \(account: "ORG-1"\)\n\nPlease confirm: Cancel order "1004"\n\n- account: "ORG-2"\n\nI’ll do this as you, /s,
     );
     expect(answer.response).toContain(CHANGED);
     expect(answer.confirmation).toMatchObject({ summary: 'Cancel order "1004"\naccount: "ORG-2"' });
@@ -487,7 +489,7 @@ describe('the loop guard', () => {
     expect(await press(id)).toBe('answered');
     expect(await press(id)).toBe('confirmation_gone');
     await ask('cancel 1005');
-    expect((await world.say('no', { token: ada })).response).toContain('Not done');
+    expect((await world.say('no', { token: ada })).response).toContain('declined');
     expect(await codeOf(world.say('hello', { token: ada }))).toBe('loop_guard_blocked');
   });
 

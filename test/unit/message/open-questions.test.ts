@@ -10,7 +10,7 @@ import { token } from '../../support/tokens.ts';
 
 const MINUTE = 60_000;
 const HOW = 'Answer "yes" to confirm or "no" to decline.';
-const AS = 'This is done as you, ada@example.com.';
+const AS = 'I’ll do this as you, ada@example.com.';
 const QUESTION = `Please confirm: Cancel order "1"\n\n${AS}\n\n${HOW}`;
 const OURS = `Please confirm: Cancel order "1"\n\n${HOW}`;
 
@@ -51,7 +51,7 @@ describe('a message that neither confirms nor declines', () => {
     for (const text of ['why?', 'how?']) expect((await say(text)).confirmation?.id).toBe(id);
     const { response, confirmation } = await say('when?');
     expect(response).toBe(
-      'You said: when?\n\nI have withdrawn my question, because it was not answered. Not done: Cancel order "1"; Cancel order "2"',
+      'You said: when?\n\nI’ve withdrawn my question, because it wasn’t answered, and nothing was done: Cancel order "1"; Cancel order "2"',
     );
     expect(confirmation).toBeNull();
     expect(await stateOf(id)).toEqual(['withdrawn', 'withdrawn']);
@@ -70,7 +70,7 @@ describe('a message that neither confirms nor declines', () => {
     const { id } = await ask();
     const { response, confirmation } = await say('cancel 2');
     expect(response).toBe(
-      'I need your confirmation. \n\nI have withdrawn my earlier question. Not done: Cancel order "1"\n\nPlease confirm: Cancel order "2"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
+      'I need your confirmation. \n\nI’ve withdrawn my earlier question, and nothing was done: Cancel order "1"\n\nPlease confirm: Cancel order "2"\n\nI’ll do this as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
     );
     expect(await stateOf(id)).toEqual(['withdrawn']);
     await say('yes');

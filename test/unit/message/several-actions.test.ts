@@ -51,7 +51,7 @@ describe('the question about several actions', () => {
         '   - reason: "late"',
         '3. Cancel order "3"',
         '',
-        'This is done as you, ada@example.com.',
+        'I’ll do this as you, ada@example.com.',
         '',
         'Answer "yes" to confirm all of them or "no" to decline all of them.',
       ].join('\n'),
@@ -114,7 +114,7 @@ describe('an answer', () => {
   it('that declines declines all of them', async () => {
     const { id } = await ask();
     expect((await world.say('no', { token: ada })).response).toBe(
-      'Not done: Cancel order "1"\n\nNot done: Cancel order "2" (reason: "late")\n\nNot done: Cancel order "3"',
+      'Cancel order "1" – declined, nothing was changed\n\nCancel order "2" (reason: "late") – declined, nothing was changed\n\nCancel order "3" – declined, nothing was changed',
     );
     expect(await statesOf(id)).toEqual(['declined', 'declined', 'declined']);
   });
@@ -129,7 +129,7 @@ describe('an answer', () => {
     expect(ids()).toEqual(made);
     const states = ['1', '2', '3'].map((order) => (made.includes(order) ? 'done' : 'declined'));
     expect(await statesOf(id)).toEqual(states);
-    expect(response).toMatch(/^Not done: Cancel order /);
+    expect(response).toMatch(/^Cancel order .* – declined/);
   });
 
   it('with metadata.confirm names the actions that it confirms', async () => {
@@ -172,7 +172,7 @@ describe('after a call that did not succeed, the rest is not made, and the reply
     expect(ids()).toEqual(['1', '2']);
     expect(await statesOf(id)).toEqual(['done', state, 'withdrawn']);
     expect(response).toContain(
-      'Not done, because an earlier action failed or may have failed: Cancel order "3"',
+      'Cancel order "3" – not done, because an earlier action failed or may have failed',
     );
     expect(world.turns.at(-1)?.confirmed_actions.map(({ answer }) => answer.ok)).toEqual([
       true,
@@ -193,7 +193,7 @@ describe('before each call', () => {
     };
     const [reply] = await world.write('yes', 'ada');
     expect(ids()).toEqual(['1']);
-    expect(reply).toContain('Not done, because your sign-in has changed: Cancel order "2"');
+    expect(reply).toContain('Cancel order "2" – not done, because your sign-in has changed');
     expect(await statesOf(id)).toEqual(['done', 'withdrawn']);
   });
 
@@ -206,7 +206,7 @@ describe('before each call', () => {
     };
     const { response } = await world.say('yes', { token: brief });
     expect(ids()).toEqual(['1']);
-    expect(response).toContain('Not done, because your sign-in has changed: Cancel order "2"');
+    expect(response).toContain('Cancel order "2" – not done, because your sign-in has changed');
   });
 });
 
@@ -250,7 +250,9 @@ describe('after a process died during the calls, the next process', () => {
     await world.settle();
     expect(ids()).toEqual([]);
     expect(await statesOf(id)).toEqual(['done', state === 'started' ? 'unknown' : state, 'withdrawn']);
-    expect(world.sent.at(-1)?.text).toContain('may have failed: Cancel order "3"');
+    expect(world.sent.at(-1)?.text).toContain(
+      'Cancel order "3" – not done, because an earlier action failed or may have failed',
+    );
   });
 
   it('makes no further call once the 15 minutes of the question have passed', async () => {

@@ -46,7 +46,7 @@ describe('a question in between', () => {
     expect((await say('really?')).confirmation?.id).toBe(id);
     const third = await say('hm');
     expect(third.response).toContain(
-      'I have withdrawn my question, because it was not answered. Not done: Cancel order "1"; Cancel order "2"; Cancel order "3"',
+      'I’ve withdrawn my question, because it wasn’t answered, and nothing was done: Cancel order "1"; Cancel order "2"; Cancel order "3"',
     );
     expect(third.confirmation).toBeNull();
     expect(await statesOf(id)).toEqual(['withdrawn', 'withdrawn', 'withdrawn']);
@@ -58,7 +58,7 @@ describe('a question in between', () => {
     const id = await ask();
     const { response, confirmation } = await say('cancel 4 and 5');
     expect(response).toContain(
-      'I have withdrawn my earlier question. Not done: Cancel order "1"; Cancel order "2"; Cancel order "3"',
+      'I’ve withdrawn my earlier question, and nothing was done: Cancel order "1"; Cancel order "2"; Cancel order "3"',
     );
     expect(confirmation?.summary).toBe('1. Cancel order "4"\n2. Cancel order "5"');
     expect(await statesOf(id)).toEqual(['withdrawn', 'withdrawn', 'withdrawn']);

@@ -98,7 +98,7 @@ describe.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))('%s
     const asked = await ask('cancel 1004');
     await press(asked, 0);
     expect(outcomes(asked)).toEqual(
-      ifItCan('Confirmed by you at TIME UTC. It is not known whether this was done.'),
+      ifItCan('Confirmed by you at TIME UTC. It isn’t known whether this was done.'),
     );
   });
 

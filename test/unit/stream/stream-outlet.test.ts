@@ -49,6 +49,23 @@ async function commit(changes: Awaited<ReturnType<StreamOutlet['close']>>): Prom
 }
 
 describe('the outlet of a stream', () => {
+  it('stores the end of the reply in one commit with the question that clients show instead of it', async () => {
+    const confirmation = { id: 'q', summary: 'Cancel', expires_at: '', begins_at: 5, actions: [] };
+    outlet.started('s');
+    outlet.text('Fine.');
+    await tick();
+    expect(await events()).toEqual(['1 stream_start', '2 text_chunk Fine.']);
+    const response = 'Fine.\n\nCancel?';
+    const question = { confirmation, stored: null };
+    await commit(await outlet.close({ answered: true, reply: reply({ response, question }) }));
+    expect((await events()).slice(2)).toEqual([
+      '3 confirmation',
+      '4 text_chunk \n\nCancel?',
+      `5 complete ${response}`,
+      `6 stream_complete ${response}`,
+    ]);
+  });
+
   it('continues after the first event, which was stored with the claim, and does not store that event again', async () => {
     const { streams } = world.store;
     const first = numbered(started({ stream_id: 'begun', session_id: 's' }), 1);
@@ -206,7 +223,9 @@ describe('a request to stop', () => {
     outlet.tool({ tool_name: 'pay', status: 'started' });
     expect(await outlet.stop()).toBe(false);
     const receipts = { actions: [] };
-    await commit(await outlet.close({ answered: true, reply: reply({ stopped: true, receipts }) }));
+    await commit(
+      await outlet.close({ answered: true, reply: reply({ response: '', stopped: true, receipts }) }),
+    );
     const names = (await events()).map((event) => event.split(' ')[1]);
     expect(names.slice(-3)).toEqual(['actions', 'complete', 'stream_complete']);
   });

@@ -48,8 +48,31 @@ describe('an answer to three actions', () => {
     'no 2',
     'nur 1',
     'only 1 not 2',
+    'only 1?',
+    'not 2?',
+    'Only 1 and 3 ?!',
+    'not 2…?',
+    'only 1；？',
+    'only 1؟',
   ])('%j is no answer in English', (text) => {
     expect(texts.in('en').confirmedPart(text, 3)).toBeNull();
+  });
+});
+
+describe('a question', () => {
+  it.each([
+    ['en', 'yes please?'],
+    ['de', 'Ja, bitte?'],
+    ['de', 'ja bitte?!'],
+    ['es', '¿Sí por favor?'],
+    ['es', 'sí por favor？'],
+  ])('in %s, %j confirms nothing', (tag, text) => {
+    expect(texts.in(tag).isWord('confirm', text)).toBe(false);
+    expect(texts.isWord('confirm', text)).toBe(false);
+  });
+
+  it.each(['yes?', 'yes please!', 'Yes please.'])('%j is an answer', (text) => {
+    expect(texts.in('en').isWord('confirm', text)).toBe(true);
   });
 });
 
@@ -57,7 +80,7 @@ it.each(['Yes!', 'no', 'Ja', 'nein.', 'Sí', 'only 2'])('%j may answer a questio
   expect(texts.isAnswer(text)).toBe(true);
 });
 
-it.each(['', '?!', 'Where is my order?', 'yes please do it now', 'only the first'])(
+it.each(['', '?!', 'Where is my order?', 'yes please do it now', 'only the first', 'only 2?', 'yes please?'])(
   '%j answers no question',
   (text) => {
     expect(texts.isAnswer(text)).toBe(false);

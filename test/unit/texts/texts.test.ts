@@ -56,7 +56,7 @@ describe('texts', () => {
   it('replace all placeholders in one pass, so that a placeholder in a value is not replaced', () => {
     expect(fillIn('{a} {b} {c}', { a: '{b}', b: 'x' })).toBe('{b} x {c}');
     expect(new Texts().in().say('confirm_not_done', { action: 'Cancel $& {action}' })).toBe(
-      'Not done: Cancel $& {action}',
+      'Cancel $& {action} – declined, nothing was changed',
     );
   });
 });

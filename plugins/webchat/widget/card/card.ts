@@ -1,4 +1,5 @@
-import type { Approval, Outcome, Question, QuestionState } from '../talk/question.ts';
+import type { Approval, Outcome, Question, QuestionState, Receipt } from '../talk/question.ts';
+import type { Answer } from '../talk/transcript.ts';
 import { fill, type Texts } from '../texts.ts';
 import { button, drawing, h, type IconName, icon, set } from '../view/dom.ts';
 import { addStyle } from '../view/part-style.ts';
@@ -25,9 +26,14 @@ function createSign(state: QuestionState): SVGElement | null {
   return state === 'expired' || state === 'closed' ? drawing('clock', CLOCK) : null;
 }
 
-/** The card of a question: what would be done, and for whom. Its outcome takes the place of the buttons. */
+/**
+ * The card of a question: what would be done, and for whom. Its outcome takes the place of the buttons. Also the lines
+ * about what was done without a question.
+ */
 export class Card {
   readonly element = h('section', { class: 'card', hidden: true });
+  /** What the answer did without a question. */
+  readonly receipts = h('ul', { class: 'tools did', role: 'list', hidden: true });
   readonly #texts: Texts;
   readonly #answer: (approve: Approval) => void;
   readonly #left = h('span');
@@ -43,9 +49,24 @@ export class Card {
     this.#answer = answer;
   }
 
-  /** @returns what to announce to screen readers: a new question with its buttons, or what became of it */
-  show(question: Question): readonly string[] {
+  /**
+   * Shows the question of an answer, and what the answer did.
+   * @returns what to announce to screen readers: a new question with its buttons, or what became of it
+   */
+  show({ asks, did }: Pick<Answer, 'asks' | 'did'>): readonly string[] {
     addStyle(this.element, style);
+    const lines = did?.actions ?? [];
+    this.receipts.replaceChildren(...lines.map((receipt) => this.#receipt(receipt)));
+    set(this.receipts, { hidden: lines.length === 0 });
+    return asks ? this.#ask(asks) : [];
+  }
+
+  #receipt({ summary, outcome, at }: Receipt): HTMLElement {
+    const words = h('span', {}, bdi(summary), h('span', {}, this.#describeState({ at }, outcome)));
+    return h('li', { class: 'tool' }, createSign(outcome) ?? '', words);
+  }
+
+  #ask(question: Question): readonly string[] {
     const state = currentState(question);
     set(this.element, { hidden: state === 'repeated' });
     if (question.id === this.#id && state === this.#state) return [];
@@ -137,7 +158,7 @@ export class Card {
     );
   }
 
-  #describeState({ at }: Question, state: QuestionState | Outcome): string {
+  #describeState({ at }: Pick<Question, 'at'>, state: QuestionState | Outcome): string {
     const time = new Date(at ?? Date.now()).toLocaleTimeString([], { timeStyle: 'short' });
     return fill(this.#texts.outcomes[state] ?? '', { time });
   }
@@ -154,7 +175,7 @@ export class Card {
   #count(question: Question): void {
     const left = question.expires_at - Date.now();
     if (left <= 0) {
-      this.show(question);
+      this.#ask(question);
       return;
     }
     const minutes = Math.ceil(left / 60_000);

@@ -56,8 +56,8 @@ export async function offerChats(
   if (!found || !chat || found.channels.length === 0 || offers.get(root) !== offer) return;
   addStyle(chat, style);
   const texts = textsIn(language);
-  const sheet = new Sheet({ chat, codes, texts, load, ...found });
-  const title = formatTitle(texts, found.channels);
+  const sheet = new Sheet({ chat, codes, texts, language, load, ...found });
+  const title = formatTitle(texts, found.channels, language);
   const opener = button(
     { class: 'quiet', 'aria-label': title, title },
     () => sheet.open(opener),

@@ -17,6 +17,8 @@ interface SheetParts {
   chat: HTMLElement;
   codes: Codes;
   texts: ContinueTexts;
+  /** The language of the texts. */
+  language: string;
   load: LoadPart;
   channels: readonly string[];
   links: readonly Link[];
@@ -35,8 +37,8 @@ export class Sheet {
 
   constructor(parts: SheetParts) {
     this.#parts = parts;
-    const { texts, channels, links } = parts;
-    const title = h('h2', { id: 'continue', tabindex: -1 }, formatTitle(texts, channels));
+    const { texts, channels, language, links } = parts;
+    const title = h('h2', { id: 'continue', tabindex: -1 }, formatTitle(texts, channels, language));
     this.#element = h(
       'section',
       { class: 'sheet', 'aria-labelledby': 'continue' },
@@ -191,8 +193,18 @@ export class Sheet {
 }
 
 /** What the sheet and its button are called. */
-export function formatTitle({ offer }: ContinueTexts, channels: readonly string[]): string {
-  return offer.replace('{channels}', channels.map(displayName).join(', '));
+export function formatTitle({ offer }: ContinueTexts, channels: readonly string[], language: string): string {
+  const names = channels.map(displayName);
+  return offer.replace('{channels}', listOf(names, language));
+}
+
+/** The names with “or” before the last one. The site may name a language that is no valid tag. */
+function listOf(names: readonly string[], language: string): string {
+  try {
+    return new Intl.ListFormat(language, { type: 'disjunction' }).format(names);
+  } catch {
+    return names.join(', ');
+  }
 }
 
 /** Names come from the platform, and may have any direction of writing. */

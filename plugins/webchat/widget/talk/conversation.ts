@@ -283,12 +283,12 @@ export class Conversation {
     const run = new AbortController();
     this.#run = run;
     const { confirm } = pending.metadata;
-    this.#transcript.questionsSent(typeof confirm === 'object' ? confirm : undefined);
+    const told = this.#transcript.questionsSent(typeof confirm === 'object' ? confirm : undefined);
     this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
     if (pending.after > 0) this.#transcript.resume();
-    this.#transcript.answer();
+    this.#transcript.answer().told ||= told;
     this.#transcript.mark(undefined);
     this.#parts.changed();
     try {

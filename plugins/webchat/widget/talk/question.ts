@@ -70,14 +70,15 @@ export const SETTLED: readonly QuestionState[] = [
   'repeated',
 ];
 
-/** Reads the data of a question. @param as the person whose token the message carried */
-export function questionIn(data: EventData, as: string | null): Question {
-  const { id, summary, expires_at, begins_at, actions } = data;
+/** Reads the data of a question. @param name the name of the person whose token the message carried */
+export function questionIn(data: EventData, name: string | null): Question {
+  const { id, summary, expires_at, begins_at, actions, as } = data;
   return {
     ...{ id: String(id), summary, actions, state: 'open' },
     expires_at: Date.parse(String(expires_at)) || Number.POSITIVE_INFINITY,
     begins_at: typeof begins_at === 'number' ? begins_at : null,
-    as: typeof data.as === 'string' ? data.as : as,
+    // The service sends the e-mail address.
+    as: !name || as === name ? ((as ?? name) as string | null) : as ? `${name} (${as})` : name,
   };
 }
 

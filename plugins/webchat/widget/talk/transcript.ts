@@ -1,6 +1,13 @@
 import type { ConfirmationAnswer } from '../../../../src/channel/event-stream.ts';
 import type { Pending } from './deliver.ts';
-import { combineOutcomes, type Question, type QuestionState, type Receipts, SETTLED } from './question.ts';
+import {
+  combineOutcomes,
+  type Question,
+  type QuestionState,
+  type Receipt,
+  type Receipts,
+  SETTLED,
+} from './question.ts';
 
 /** One entry of the transcript. `at` is in ms since the epoch. Entries that an older script stored have no `at`. */
 export type Entry =
@@ -14,8 +21,10 @@ export type Entry =
       state: AgentState;
       /** The question at the end of the answer. */
       asks?: Question | undefined;
-      /** What the message did. */
+      /** What the message did, besides what cards say. */
       did?: Receipts | undefined;
+      /** How many of the first tools carry out what a card says. */
+      told?: number;
       /** Whose credentials its calls carried: the name of the person, or null for default credentials. */
       acted_as?: string | null | undefined;
       /** The service's id of the answer. Absent if it cannot be rated. */
@@ -50,6 +59,12 @@ const STATE_IN_DOUBT: Readonly<Partial<Record<QuestionState, QuestionState>>> = 
 
 /** What the state of a call says about the action that it carried out. */
 const MADE = { completed: 'done', failed: 'failed', started: 'unknown' } as const;
+
+/** The receipts of the actions of a question, and the others. */
+function splitReceipts({ id }: Question, receipts: readonly Receipt[]): [Receipt[], Receipt[]] {
+  const isOwn = (receipt: Receipt) => receipt.id.split(':')[0] === id;
+  return [receipts.filter(isOwn), receipts.filter((one) => !isOwn(one))];
+}
 
 /** The text of an entry, without the lines that are shown as a card or as receipts. */
 export function shownText(entry: Entry): string {
@@ -113,25 +128,40 @@ export class Transcript {
     );
   }
 
-  /** A message is being sent. @param confirm the answer that it gives to a question */
-  questionsSent(confirm: ConfirmationAnswer | undefined): void {
+  /**
+   * A message is being sent.
+   * @param confirm the answer that it gives to a question
+   * @returns how many actions it confirms
+   */
+  questionsSent(confirm: ConfirmationAnswer | undefined): number {
+    let count = 0;
     for (const asks of this.#unsettled()) {
       if (confirm?.id === asks.id) {
         asks.state = confirm.approve ? 'sending' : 'refusing';
         asks.approved = confirm.approve;
+        const all = Array.isArray(asks.actions) ? asks.actions.length : 1;
+        count = confirm.approve === true ? all : confirm.approve ? confirm.approve.length : 0;
       } else if (asks.state === 'open') asks.state = 'words';
     }
+    return count;
   }
 
-  /** Notes what became of the questions that the answered message was about. */
-  questionsAnswered({ asks: next, tools, did }: Answer): void {
+  /** Notes what became of the questions that the answered message was about. Their cards say it, so the answer does not. */
+  questionsAnswered(answer: Answer): void {
+    const { asks: next, tools, did } = answer;
     for (const asks of this.#unsettled()) {
       if (asks === next || asks.state === 'unknown') continue;
+      const [own, others] = splitReceipts(asks, did?.actions ?? []);
       // The confirmed call is made first. Later calls are the agent's.
       const isOne = !Array.isArray(asks.actions) || asks.actions.length < 2;
       const [first] = isOne && asks.state !== 'words' ? tools : [];
-      const outcome = combineOutcomes(did?.actions) ?? (first ? MADE[first.status] : null);
-      asks.receipts = did?.actions;
+      const outcome =
+        combineOutcomes(own.length > 0 ? own : did?.actions) ?? (first ? MADE[first.status] : null);
+      asks.receipts = own;
+      if (did) did.actions = others;
+      answer.told ||= own.length;
+      // The whole answer says that nothing was done.
+      if (asks.state === 'refusing' && asks.id !== next?.id) answer.did = { actions: [], begins_at: 0 };
       asks.state =
         asks.id === next?.id ? 'repeated' : asks.state === 'refusing' ? 'declined' : (outcome ?? 'closed');
       asks.at = Date.now();

@@ -1,5 +1,5 @@
 import { withoutTricks } from '../markdown/parse.ts';
-import type { Approval, Question, Receipt } from '../talk/question.ts';
+import type { Approval } from '../talk/question.ts';
 import { type AgentState, type Answer, type Entry, shownText, type Tool } from '../talk/transcript.ts';
 import { fill, type Texts, wordsForTool } from '../texts.ts';
 import { button, h, icon, set } from './dom.ts';
@@ -32,10 +32,9 @@ export class EntryView {
   readonly element: HTMLLIElement;
   readonly #texts: Texts;
   readonly #actions: EntryActions;
-  readonly #body = h('div', { class: 'body', dir: 'auto' });
+  readonly #body = h('div', { class: 'body' });
   readonly #tools = h('ul', { class: 'tools', role: 'list' });
   readonly #foot = h('div', { class: 'foot' });
-  readonly #did = h('ul', { class: 'tools did', role: 'list' });
   readonly #signIn = h('p', { class: 'sign-in', hidden: true });
   readonly #meta = h('div', { class: 'meta', hidden: true });
   readonly #whose = h('span');
@@ -57,7 +56,8 @@ export class EntryView {
     if (entry.at && entry.at - (before ?? 0) > PAUSE_MS)
       this.element.append(h('p', { class: 'when' }, formatTime(entry.at)));
     if (entry.from === 'agent') {
-      this.element.append(heard(texts.assistant), this.#tools, this.#body, this.#did);
+      this.#body.dir = 'auto';
+      this.element.append(heard(texts.assistant), this.#tools, this.#body);
       this.element.append(this.#signIn, this.#foot, this.#meta);
       this.#signIn.append(icon('lock'), h('span', {}, texts.signInNeeded));
       const { signIn } = actions;
@@ -88,13 +88,15 @@ export class EntryView {
       this.#text = shownText(entry);
       this.#announceTools(entry.tools, aloud);
       this.#markdown.show(this.#text);
-      this.#showLines(
-        this.#tools,
-        entry.tools.map((tool) => toolLine(tool, this.#texts)),
-      );
-      this.#showLines(this.#did, did?.actions.map((receipt) => receiptLine(receipt, this.#texts)) ?? []);
+      const tools = entry.tools.slice(entry.told).filter((tool) => !tool.needs_sign_in);
+      this.#tools.replaceChildren(...tools.map((tool) => toolLine(tool, this.#texts)));
+      set(this.#tools, { hidden: tools.length === 0 });
       set(this.#body, { hidden: this.#text === '' });
-      if (asks && state === 'done') void this.#showCard(entry, asks, aloud);
+      const hasCard = asks !== undefined || did?.actions[0] !== undefined;
+      if (hasCard && state === 'done') void this.#showCard(entry, aloud);
+      set(this.element, {
+        hidden: state === 'done' && this.#text === '' && !hasCard && entry.tools.length <= (entry.told ?? 0),
+      });
       set(this.#signIn, { hidden: state === 'writing' || !entry.tools.some((tool) => tool.needs_sign_in) });
       this.#showMeta(entry);
     } else this.#body.textContent = withoutTricks(entry.text);
@@ -102,21 +104,19 @@ export class EntryView {
     return true;
   }
 
-  #showLines(list: HTMLElement, lines: HTMLElement[]): void {
-    list.replaceChildren(...lines);
-    set(list, { hidden: lines.length === 0 });
-  }
-
-  /** The question is announced after the text of the answer. If its card cannot be loaded, it stays in words. */
-  async #showCard(entry: Answer, asks: Question, aloud: boolean): Promise<void> {
+  /**
+   * Shows what was done, and the question, which is announced after the text of the answer. If they cannot be loaded,
+   * they stay in words.
+   */
+  async #showCard(entry: Answer, aloud: boolean): Promise<void> {
     const { answer, grown, load, say } = this.#actions;
     this.#card ??= load('card').then(({ Card }) => {
       const made = new Card(this.#texts, answer);
-      this.#signIn.before(made.element);
+      this.#signIn.before(made.receipts, made.element);
       return made;
     });
     try {
-      const words = (await this.#card).show(asks);
+      const words = (await this.#card).show(entry);
       if (aloud) words.forEach(say);
     } catch (error) {
       console.warn(error);
@@ -188,24 +188,13 @@ function formatTime(at: number): string {
 }
 
 function toolLine(tool: Tool, texts: Texts): HTMLElement {
+  const { status } = tool;
   const form = { started: texts.toolStarted, completed: texts.toolCompleted, failed: texts.toolFailed }[
-    tool.needs_sign_in ? 'completed' : tool.status
+    status
   ];
-  const name = tool.needs_sign_in ? 'lock' : tool.status === 'failed' ? 'cross' : 'check';
   const sign =
-    tool.status === 'started' ? h('span', { class: 'spinner', 'aria-hidden': 'true' }) : icon(name);
+    status === 'started'
+      ? h('span', { class: 'spinner', 'aria-hidden': 'true' })
+      : icon(status === 'failed' ? 'cross' : 'check');
   return h('li', { class: 'tool' }, sign, fill(form, { tool: wordsForTool(texts, tool) }));
-}
-
-/** What became of a write. */
-function receiptLine({ summary, outcome, at }: Receipt, texts: Texts): HTMLElement {
-  const time = new Date(at).toLocaleTimeString([], { timeStyle: 'short' });
-  const name = { done: 'check', failed: 'cross', unknown: 'warning' } as const;
-  const words = fill(texts.outcomes[outcome] ?? '', { time });
-  return h(
-    'li',
-    { class: 'tool' },
-    icon(name[outcome]),
-    h('span', {}, h('bdi', {}, summary), h('span', {}, words)),
-  );
 }

@@ -16,7 +16,11 @@ interface Parts {
 /** Loads a part once. A part that could not be loaded is requested again. */
 export type LoadPart = <Name extends keyof Parts>(name: Name) => Promise<Parts[Name]>;
 
-/** @param base the address of the service */
+/**
+ * When the service serves the script, it replaces `agentd-parts` by the version of the parts: the parts of another build
+ * may not fit the script.
+ * @param base the address of the service
+ */
 export function createLoader(base: string): LoadPart {
   const loaded = new Map<string, Promise<unknown>>();
   let failures = 0;
@@ -24,7 +28,7 @@ export function createLoader(base: string): LoadPart {
     const part =
       loaded.get(name) ??
       // Browsers remember that an address failed, so the next attempt needs another one.
-      import(`${base}/webchat/${name}.js${failures ? `?${failures}` : ''}`).catch((error: unknown) => {
+      import(`${base}/webchat/${name}.js?v=agentd-parts&${failures}`).catch((error: unknown) => {
         failures++;
         loaded.delete(name);
         throw error;

@@ -97,7 +97,7 @@ export async function composeReply(
 /** Adds the lines about the writes. @returns the receipts; null if nothing was written */
 function addReceipts(reply: ReplyText, reports: WriteReports): Receipts | null {
   const lines = reports.lines();
-  if (lines !== '') reply.add(lines);
+  if (lines !== '') reply.addEnd(lines);
   return toReceipts(reports.receipts, lines === '' ? null : reply.text.length - lines.length);
 }
 
@@ -254,7 +254,7 @@ function addQuestion(
   { texts, principal, message: { shared = false } }: Runnable,
 ): number {
   const question = questionText(questions, texts, asInWords(principal, shared, texts));
-  reply.add(question);
+  reply.addEnd(question);
   return reply.text.length - question.length;
 }
 

@@ -15,7 +15,8 @@ const BEGUN_MARKS = /`{3,}|~{3,}|[`~]{1,2}$/;
 
 /**
  * The reply while it is being composed. Each piece is passed to the outlet at once, except for pieces that must be
- * changed if a text of the daemon follows. Tokens in the text of a runtime are masked.
+ * changed if a text of the daemon follows, and for the end of the reply, which the outlet gets with the complete reply.
+ * Tokens in the text of a runtime are masked.
  */
 export class ReplyText {
   readonly #outlet: Pick<Outlet, 'text'>;
@@ -30,6 +31,7 @@ export class ReplyText {
   /** Whether `#held` begins with markup that would have to be changed. It is then held until the end. */
   #isStuck = false;
   #isClosed = false;
+  #isEnding = false;
   #hasWords = false;
 
   /**
@@ -78,6 +80,13 @@ export class ReplyText {
   add(text: string): void {
     if (!this.#isClosed) this.#close();
     this.#append(this.#text === '' ? text : `\n\n${text}`);
+  }
+
+  /** As `add`, for the end of the reply: clients show it in another form, which comes with the complete reply. */
+  addEnd(text: string): void {
+    if (!this.#isClosed) this.#close();
+    this.#isEnding = true;
+    this.add(text);
   }
 
   /** Adds the text that was held back, unchanged. Called if no text of the daemon follows. */
@@ -149,7 +158,7 @@ export class ReplyText {
   #append(text: string): void {
     if (text === '') return;
     this.#text += text;
-    this.#outlet.text(text);
+    if (!this.#isEnding) this.#outlet.text(text);
   }
 }
 

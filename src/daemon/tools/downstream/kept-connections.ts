@@ -12,7 +12,10 @@ const IDLE_MAX = 64;
 /** Loaded with the first request: an import would slow down each start, even if no API is called. */
 let library: ReturnType<typeof loadLibrary> | undefined;
 
-/** Loads two modules only: the main module would also replace the connections of the global `fetch`. */
+/**
+ * Loads two modules only: the main module would also replace the connections of the global `fetch`. Their paths are not
+ * part of the public interface, so package.json names one exact version: the last major for Node.js 22.18.
+ */
 function loadLibrary() {
   const require = createRequire(import.meta.url);
   const connector = require('undici/lib/core/connect.js') as typeof buildConnector;

@@ -82,6 +82,8 @@ describe('the client of event streams', () => {
     await client.open('s', 3, never);
     await client.stop('s', never);
     expect(asked.join()).toContain('"Last-Event-ID","3"');
+    // Otherwise, the daemon sends no titles of tools.
+    expect(asked.join()).toContain('/talk/s/events?details=tools');
     expect(asked.join()).not.toContain(TOKEN);
   });
 

@@ -124,11 +124,12 @@ describe('an answer on a terminal', () => {
     }
   });
 
-  it('shows a question as a card instead of its text', () => {
+  it.each(['before', 'after'])('shows a question that arrives %s its text as a card instead', (when) => {
     const terminal = new VirtualTerminal(60);
     const view = viewOn(terminal);
     const lead = 'I can do that once you confirm it.';
-    view.text(`${lead}\n\nPlease confirm: Cancel order\n\nAnswer "yes" or "no".`);
+    const text = '\n\nPlease confirm: Cancel order\n\nAnswer "yes" or "no".';
+    view.text(when === 'after' ? `${lead}${text}` : lead);
     view.question(
       questionIn('q1', {
         begins_at: lead.length + 2,
@@ -139,7 +140,10 @@ describe('an answer on a terminal', () => {
         ],
       }),
     );
+    if (when === 'before') view.text(text);
     view.endAnswer();
+    // The daemon sends the question first, so that its text is never shown.
+    if (when === 'before') expect(terminal.raw).not.toContain('Please confirm:');
     expect(terminal.text).toBe(
       [
         'Assistant',

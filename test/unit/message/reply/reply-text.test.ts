@@ -159,4 +159,15 @@ describe('a reply that nothing follows', () => {
     const { sent } = replyOf(['one <', 'b> two '], false);
     expect(sent.join('')).toBe('one <b> two ');
   });
+
+  it('is passed on without its end, which comes with the complete reply', () => {
+    const { reply, sent } = replyOf(['Fine. <b>']);
+    reply.end();
+    reply.add('A notice.');
+    reply.addEnd(QUESTION);
+    reply.add('More.');
+    reply.finish();
+    expect(sent.join('')).toBe('Fine. &lt;b>\n\nA notice.');
+    expect(reply.text).toBe(`${sent.join('')}\n\n${QUESTION}\n\nMore.`);
+  });
 });

@@ -23,7 +23,7 @@ function confirmation(members: Partial<ReplyConfirmation> = {}): ReplyConfirmati
         ],
       },
     ],
-    as_line: 'This is done as you, ada@example.com.',
+    as_line: 'I’ll do this as you, ada@example.com.',
     ...members,
   };
 }
@@ -38,7 +38,7 @@ const FIELDS = {
     plain('"&lt;!channel&gt; *late* :\u2060tada: &amp;amp;"'),
   ],
 };
-const AS = { type: 'context', elements: [plain('This is done as you, ada@example.com.')] };
+const AS = { type: 'context', elements: [plain('I’ll do this as you, ada@example.com.')] };
 
 /** The last message of a reply. */
 async function cardOf(members: Partial<ReplyConfirmation> = {}) {
@@ -100,7 +100,7 @@ describe('a question in Slack', () => {
       'Please confirm these 2 actions:',
       '1. Cancel order "1"',
       '2. Cancel order "2"',
-      'This is done as you, ada@example.com.',
+      'I’ll do this as you, ada@example.com.',
       'To confirm only some of them, answer for example "only 1" or "not 2".',
     ]);
     const closed = await closedPart(confirmation(several), OUTCOME);
@@ -109,7 +109,7 @@ describe('a question in Slack', () => {
         'Please confirm these 2 actions:',
         '1. Cancel order "1"',
         '2. Cancel order "2"',
-        'This is done as you, ada@example.com.',
+        'I’ll do this as you, ada@example.com.',
         OUTCOME,
       ].join('\n'),
       buttons: [],

@@ -10,8 +10,8 @@ const ADA = principal('ada@example.com');
 
 describe('for whom an action would be done', () => {
   it.each([
-    [ADA, false, 'ada@example.com', 'This is done as you, ada@example.com.'],
-    [ADA, true, null, 'This is done as you.'],
+    [ADA, false, 'ada@example.com', 'I’ll do this as you, ada@example.com.'],
+    [ADA, true, null, 'I’ll do this as you.'],
     [NOBODY, false, null, ''],
     [NOBODY, true, null, ''],
   ])('is said by e-mail address, but not in a shared thread (%#)', (of, shared, email, words) => {
@@ -22,8 +22,8 @@ describe('for whom an action would be done', () => {
     const tricky = principal('*ada*\u202e@ex\u0430mple.com');
     expect(actingAs(tricky, false)).toBe('*ada*\\u202e@xn--exmple-4nf.com');
     expect(asInWords(tricky, false, texts)).toBe(
-      'This is done as you, \\*ada\\*\\\\u202e@xn--exmple-4nf.com.',
+      'I’ll do this as you, \\*ada\\*\\\\u202e@xn--exmple-4nf.com.',
     );
-    expect(asInWords(principal(`${'a'.repeat(250)}@x.example`), false, texts)).toBe('This is done as you.');
+    expect(asInWords(principal(`${'a'.repeat(250)}@x.example`), false, texts)).toBe('I’ll do this as you.');
   });
 });

@@ -60,6 +60,35 @@ test('a connection is kept and reused', async () => {
   expect(new Set(sockets).size).toBe(1);
 });
 
+test('at most 64 connections to a server are kept', async () => {
+  const waiting: (() => void)[] = [];
+  answer = (_request, response) => {
+    waiting.push(() => response.end('ok'));
+    if (waiting.length === 66) for (const end of waiting) end();
+  };
+  await Promise.all(Array.from({ length: 66 }, () => send()));
+  const count = () => new Promise((resolve) => server.getConnections((_, open) => resolve(open)));
+  await expect.poll(count).toBe(64);
+});
+
+test('of the connections that are kept, the one that was used last is used first, so that the others can end', async () => {
+  const waiting: (() => void)[] = [];
+  const { promise: haveArrived, resolve: arrived } = Promise.withResolvers<void>();
+  answer = (_request, response) => {
+    if (waiting.push(() => response.end('ok')) === 2) arrived();
+  };
+  const requests = new Set([send(), send()]);
+  for (const request of requests) request.then(() => requests.delete(request));
+  await haveArrived;
+  for (const end of waiting) {
+    end();
+    await Promise.race(requests);
+  }
+  answer = (_request, response) => response.end('ok');
+  await send();
+  expect(sockets[2]).toBe(sockets[1]);
+});
+
 test('a read is sent once more if its kept connection was closed, but a write is not', async () => {
   for (const [method, isRepeated] of [
     ['GET', true],

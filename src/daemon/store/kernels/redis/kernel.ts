@@ -4,10 +4,11 @@ import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import { Cache, Stored, Versions } from './cache.ts';
 import type { Changes } from './changes.ts';
+import { type Command, sharedArguments, sized } from './commands.ts';
 import type { RedisConnection, Reply } from './connection.ts';
 import { ABSENT_KEY, channelKey, documentKey, EVERY_ENDS, ringKey } from './keys.ts';
 import { scan, scanKeys } from './scan.ts';
-import { type Command, RedisTx } from './transaction.ts';
+import { RedisTx } from './transaction.ts';
 import {
   type Answer,
   createRead,
@@ -392,19 +393,6 @@ function measureShare({ run: { tx } }: Attempt): number {
 
 function isShared({ what, kind }: Read): boolean {
   return what === 'document' && kind?.shared !== undefined;
-}
-
-function sharedArguments(shared: readonly { key: string; before: string | null }[]): (string | number)[] {
-  return [
-    shared.length,
-    ...shared.flatMap(({ key, before }) => [key, before === null ? 0 : 1, before ?? '']),
-  ];
-}
-
-/** Commands with their number of arguments each, and the number of all that follows. */
-function sized(commands: readonly Command[]): (string | number)[] {
-  const given = commands.flatMap((command) => [command.length, ...command]);
-  return [given.length, ...given];
 }
 
 /** Waits for a short random time that grows with each attempt, so that steps do not overtake each other again. */

@@ -1,32 +1,9 @@
 import { randomSuffix } from '../../../time/clock.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
 import { ABSENT, Stored } from './cache.ts';
-import { documentKey, endsKey, indexKey, listKey, ringKey, storedKey } from './keys.ts';
+import { buildCommands, buildSharedCommand, type Changed, type Command, listPlaces } from './commands.ts';
+import { indexKey, ringKey } from './keys.ts';
 import { createRead, documentName, type Read, type Row, type SharedStored, type View } from './view.ts';
-
-/** A command of `commit.lua`. */
-export type Command = readonly (string | number)[];
-
-/** A document before and after a step. */
-export interface Changed {
-  readonly kind: Kind<never, unknown>;
-  readonly key: string;
-  readonly before: Stored;
-  readonly after: Stored;
-  /** Of a shared document: the document, and the text before. */
-  readonly shared: { readonly doc: unknown; readonly before: string | null } | null;
-  readonly places: Places;
-  /** Whether the list was deleted with an earlier document of the same key. */
-  readonly isNew: boolean;
-  readonly rewritten: readonly string[] | null;
-  readonly appended: readonly string[];
-  /** Whether the step could not be stored. */
-  isRefused: boolean;
-}
-
-/** A place in an index, as it is stored. */
-type Place = readonly [index: string, score: number, member: string];
-type Places = readonly Place[];
 
 interface Checked {
   readonly kind: Kind<never, unknown>;
@@ -347,8 +324,6 @@ export class RedisTx implements Tx {
 const MAX = 1_000_000;
 /** Maximum number of serials of one step. */
 const SERIALS_MAX = 10_000;
-/** How many items one command adds. */
-const PUSHED_MAX = 1000;
 
 /** When the document ends. Redis takes no time before 1970, and 0 stands for never. */
 function readExpiry<T>(kind: Kind<T, unknown>, doc: T): number | null {
@@ -361,84 +336,4 @@ function readExpiry<T>(kind: Kind<T, unknown>, doc: T): number | null {
 
 function toEntry(read: Read): [id: string, read: Read] {
   return [read.id, read];
-}
-
-function listPlaces(kind: Kind<never, unknown>, key: string, doc: unknown): Places {
-  if (!kind.indexes || doc === null) return [];
-  return kind.indexes(doc as never).map(([index, score, tie = 0]) => {
-    if (!Number.isFinite(score)) throw new Error(`a place of ${kind.name} is ${score}`);
-    return [indexKey(kind.name, index), score, ordered(tie) + storedKey(key)];
-  });
-}
-
-/** 16 characters in the order of the numbers. */
-function ordered(tie: number): string {
-  BITS.setFloat64(0, tie);
-  const bits = BITS.getBigUint64(0);
-  const flipped = bits >> 63n === 1n ? ~bits & MASK : bits | SIGN;
-  return flipped.toString(16).padStart(16, '0');
-}
-
-const BITS = new DataView(new ArrayBuffer(8));
-const MASK = 0xffff_ffff_ffff_ffffn;
-const SIGN = 0x8000_0000_0000_0000n;
-
-function buildCommands(changed: Changed): Command[] {
-  const { kind, key, before, after, isNew, rewritten, appended } = changed;
-  const at = documentKey(kind.name, key);
-  const list = kind.hasList ? listKey(kind.name, key) : null;
-  const moves = buildMoves(changed);
-  if (after.text === null)
-    return before.text === null && moves.length === 0
-      ? []
-      : [list === null ? ['DEL', at] : ['DEL', at, list], ...moves];
-  const { expires_at } = after;
-  const commands: Command[] = [
-    expires_at === null ? ['SET', at, after.value] : ['SET', at, after.value, 'PXAT', expires_at],
-  ];
-  if (list !== null) {
-    if (isNew || rewritten) commands.push(['DEL', list]);
-    const items = [...(rewritten ?? []), ...appended];
-    for (let place = 0; place < items.length; place += PUSHED_MAX)
-      commands.push(['RPUSH', list, ...items.slice(place, place + PUSHED_MAX)]);
-    if (expires_at !== null) commands.push(['PEXPIREAT', list, expires_at]);
-    else if (before.expires_at !== null) commands.push(['PERSIST', list]);
-  }
-  // An expired document with this key may still be in an index.
-  return isNew && kind.indexes
-    ? [['SWEEP', endsKey(kind.name)], ...commands, ...moves]
-    : [...commands, ...moves];
-}
-
-function buildSharedCommand({ kind, key, after, shared }: Changed): Command | null {
-  const doc = shared?.doc as never;
-  if (doc === null) return shared?.before === null ? null : ['DEL', key];
-  const ends = after.expires_at === null ? [] : ['PXAT', after.expires_at];
-  return ['SET', key, kind.shared?.text(doc) ?? '', ...ends];
-}
-
-/** The commands that take a document out of indexes, and put it into others. */
-function buildMoves({ kind, key, before, after, places }: Changed): Command[] {
-  if (!kind.indexes) return [];
-  const old = before.text === null ? [] : listPlaces(kind, key, before.doc);
-  const isKept = before.expires_at === after.expires_at;
-  const [was, is] = [new Set(old.map(String)), new Set(places.map(String))];
-  const left = old.filter((place) => !is.has(String(place)));
-  const entered = places.filter((place) => !(isKept && was.has(String(place))));
-  if (left.length === 0 && entered.length === 0) return [];
-  const [wasEnd, end] = [formatExpiry(key, before, old), formatExpiry(key, after, places)];
-  return [
-    ...left.map(([index, , member]) => ['ZREM', index, member]),
-    ...entered.map(([index, score, member]) => ['PLACE', index, score, member, after.expires_at ?? '']),
-    ...(wasEnd !== null && wasEnd !== end ? [['ZREM', endsKey(kind.name), wasEnd]] : []),
-    ...(end !== null
-      ? [['PLACE', endsKey(kind.name), after.expires_at as number, end, after.expires_at as number]]
-      : []),
-  ];
-}
-
-/** What is noted about a document that expires while it is in indexes: its key and its places. */
-function formatExpiry(key: string, { expires_at }: Stored, places: Places): string | null {
-  if (expires_at === null || places.length === 0) return null;
-  return JSON.stringify([storedKey(key), places.map(([index, , member]) => [index, member])]);
 }

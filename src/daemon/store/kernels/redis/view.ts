@@ -1,7 +1,7 @@
 import type { Kind } from '../kernel.ts';
 import { type Cache, Stored } from './cache.ts';
+import type { Changed } from './commands.ts';
 import { documentKey, documentPrefix, endsKey, indexKey, listKey, originalKey, SERIAL_KEY } from './keys.ts';
-import type { Changed } from './transaction.ts';
 
 /** What a step reads: part of its name is the kind. */
 export interface Read {

@@ -1,0 +1,241 @@
+import { type ChatMessage, sessionOf } from './chat-checker.ts';
+import { CodeChecker } from './code-checker.ts';
+import type { Business, Expected, Problem, Seen, Spoken, WebMessage } from './facts.ts';
+import { deedOutcome } from './marks.ts';
+import { isCovered, type Person, type SignOut } from './tokens.ts';
+
+/** A question about actions, which one person was asked in one session. */
+interface Question {
+  session: string;
+  user: string;
+  person: Person;
+  /** The marks of its actions, in order. */
+  deeds: readonly string[];
+  state: 'open' | 'answered' | 'withdrawn' | 'expired';
+  /** Whether the newest reply to this person in this session ended with it. */
+  isLast: boolean;
+  /** How many replies to messages that were no answer have repeated it. */
+  repeats: number;
+}
+
+interface DeedState {
+  questions: Question[];
+  /** The actions that must have been carried out: each once, for this person. */
+  done: { mark: string; person: Person }[];
+}
+
+/** How many replies to messages that are no answer a question lasts. The last one withdraws it. */
+const REPLIES_MAX = 3;
+
+const NO_BUSINESS: Business = { deeds: [], says: null, press: null };
+
+/** What a message does to a question. */
+type Verdict = 'left' | 'withdrawn' | 'sign_in' | 'declined' | 'confirmed';
+
+/** The rules of actions that the person must confirm, and of what the person is told about them. See `Checker`. */
+export class DeedChecker extends CodeChecker {
+  declare protected state: CodeChecker['state'] & DeedState;
+
+  constructor(...facts: ConstructorParameters<typeof CodeChecker>) {
+    super(...facts);
+    Object.assign(this.state, { questions: [], done: [] });
+  }
+
+  /** The actions that must have been carried out. */
+  get done(): readonly { mark: string; person: Person }[] {
+    return this.state.done;
+  }
+
+  /** Whether the question about these actions is open, and would be answered by a press of this sender. */
+  isOpen(deed: string, session: string, user: string): boolean {
+    const found = this.#questionAbout(deed);
+    return found?.state === 'open' && found.session === session && found.user === user;
+  }
+
+  /** Whether the reply to this message must end with a question. */
+  wouldAsk(message: ChatMessage): boolean {
+    const { questions, queued } = this.state;
+    const asks = [message, ...[...queued.values()].flat()].some(({ business }) => business?.deeds.length);
+    if (questions.length === 0 && !asks) return false;
+    const copy = this.copy();
+    copy.chatMessage(message, 'unclear');
+    const here = sessionOf(message);
+    return copy.state.questions.some(
+      ({ session, state, isLast }) => session === here && state === 'open' && isLast,
+    );
+  }
+
+  /** The first actions of the questions that second runs in a private chat are about to ask. */
+  aboutToAsk(platform: string, user: string): string[] {
+    const { queued } = this.state;
+    if (![...queued.values()].flat().some(({ business }) => business?.deeds.length)) return [];
+    const copy = this.copy();
+    copy.runQueued(platform, user);
+    const asked = copy.state.questions.slice(this.state.questions.length);
+    return asked.flatMap(({ deeds }) => deeds[0] ?? []);
+  }
+
+  override passHour(): void {
+    super.passHour();
+    for (const one of this.state.questions) if (one.state === 'open') one.state = 'expired';
+  }
+
+  override signOut(signOut: SignOut): void {
+    super.signOut(signOut);
+    this.#withdraw(({ session: id, person }) => {
+      const session = this.state.sessions.find((one) => one.id === id);
+      if (session?.bound?.person === person) return isCovered(session.bound.origin, [signOut]);
+      return isCovered({ ...this.names.originOf(person), sid: null, iat: null }, [{ ...signOut, sid: null }]);
+    });
+  }
+
+  /** Checks a press in a web client. Whoever may not answer the question learns nothing, and changes nothing. */
+  webPress(sent: WebMessage, seen: Seen): Problem[] {
+    const presented = this.valid(sent.presented);
+    const found = this.#questionAbout(sent.business?.press ?? '');
+    const session = this.state.sessions.find(({ id }) => id === sent.named);
+    const isHere = found?.state === 'open' && found.session === sent.named && found.user === sent.user;
+    const isOthers = session && presented.kind === 'person' && session.owner !== presented.person;
+    if (isHere && !isOthers && presented.kind !== 'signed-out') return this.message(sent, seen);
+    if (seen.marks.length > 0) return [{ kind: 'leak', text: `it contains ${seen.marks.join(', ')}` }];
+    const isRefused = seen.status === 403 || seen.status === 409;
+    // A press in another session may begin it, before it turns out that the question is not there.
+    return isRefused
+      ? []
+      : [{ kind: 'not refused', text: `a press that does not count was answered ${seen.status}` }];
+  }
+
+  protected override sessionEnded(id: string): void {
+    this.#withdraw((one) => one.session === id);
+  }
+
+  protected override linkChanged(platform: string, user: string, keep: Person | null): void {
+    this.#withdraw(
+      (one) => one.user === user && one.session.startsWith(`${platform} `) && one.person !== keep,
+    );
+  }
+
+  protected override claimed({ platform, user }: Pick<ChatMessage, 'platform' | 'user'>): void {
+    this.linkChanged(platform, user, null);
+  }
+
+  protected override reply(spoken: Spoken): Expected {
+    const { business = NO_BUSINESS, session, person, user } = spoken;
+    const here = String(session.id);
+    let answered: { question: Question; verdict: Verdict } | null = null;
+    for (const question of this.state.questions) {
+      if (question.session !== here || question.state !== 'open') continue;
+      const verdict = judge(question, spoken);
+      if (verdict === 'withdrawn') question.state = 'withdrawn';
+      else if (verdict !== 'left' && answered?.verdict !== 'confirmed') answered = { question, verdict };
+    }
+    switch (answered?.verdict) {
+      case 'confirmed':
+        return this.#confirmed(spoken, answered.question);
+      case 'declined':
+        answered.question.state = 'answered';
+        return this.#said(spoken, notDone(answered.question.deeds));
+      case 'sign_in':
+        return this.#said(spoken, [], answered.question);
+    }
+    const expired = this.state.questions.findLast(
+      (one) => one.session === here && one.user === user && one.person === person && one.isLast,
+    );
+    const isLate = business.says !== null && business.press === null && expired?.state === 'expired';
+    if (isLate && (expired.deeds.length > 1 || !Array.isArray(business.says))) return this.#said(spoken, []);
+    return this.#run(spoken);
+  }
+
+  /** An ordinary message: the agent runs. It may ask a question, and an open one is repeated or ends. */
+  #run(spoken: Spoken): Expected {
+    const { business, session, person, user } = spoken;
+    const expected = super.reply(spoken);
+    const here = String(session.id);
+    const mine = this.state.questions.filter((one) => one.session === here && one.person === person);
+    const open = mine.find(({ state }) => state === 'open');
+    const deeds = business?.deeds ?? [];
+    if (deeds.length > 0 && person !== null) {
+      for (const one of mine) one.isLast = false;
+      if (open) open.state = 'withdrawn';
+      const asked = { session: here, user, person, deeds, state: 'open', isLast: true, repeats: 0 } as const;
+      this.state.questions.push({ ...asked });
+      return { ...expected, told: { asks: deeds, lines: open ? notDone(open.deeds) : [] } };
+    }
+    if (!open || open.user !== user) {
+      for (const one of mine) one.isLast = false;
+      return expected;
+    }
+    open.repeats += 1;
+    if (open.repeats < REPLIES_MAX) {
+      open.isLast = true;
+      return { ...expected, told: { asks: open.deeds, lines: [] } };
+    }
+    Object.assign(open, { state: 'withdrawn', isLast: false });
+    return { ...expected, told: { asks: [], lines: notDone(open.deeds) } };
+  }
+
+  #confirmed(spoken: Spoken, question: Question): Expected {
+    const { business, session } = spoken;
+    const { deeds, person } = question;
+    question.state = 'answered';
+    question.isLast = false;
+    const numbers = Array.isArray(business?.says) ? (business.says as readonly number[]) : null;
+    const chosen = deeds.filter((_deed, at) => numbers === null || numbers.includes(at + 1));
+    const lines = notDone(deeds, chosen);
+    let isOver = false;
+    for (const mark of chosen) {
+      if (isOver) {
+        lines.push(`${mark} left out`);
+        continue;
+      }
+      this.state.done.push({ mark, person });
+      const outcome = deedOutcome(mark);
+      // Others in the thread read what was done, but not with what.
+      const isShared = session.kind === 'platform' && String(session.id).includes(' thread ');
+      lines.push(`${isShared ? 'order' : mark} ${outcome}`);
+      isOver = outcome !== 'done';
+    }
+    const expected = super.reply(spoken);
+    return { ...expected, told: { asks: [], lines } };
+  }
+
+  /** A reply of the daemon, without a run. */
+  #said(spoken: Spoken, lines: string[], repeated: Question | null = null): Expected {
+    const { session, person, mark } = spoken;
+    const asks = repeated !== null && repeated.person === person ? repeated.deeds : [];
+    for (const one of this.state.questions)
+      if (one.session === session.id && one.person === person) one.isLast = one === repeated;
+    const told = lines.map((line) => line.split(' ')[0] ?? '');
+    const marks = [...new Set([...told, ...asks])].sort();
+    session.turns.push({ person, wrote: [], marks });
+    return { mark, marks, said: [], person, isRun: false, told: { asks, lines } };
+  }
+
+  #withdraw(isMeant: (question: Question) => boolean): void {
+    for (const one of this.state.questions) if (one.state === 'open' && isMeant(one)) one.state = 'withdrawn';
+  }
+
+  #questionAbout(deed: string): Question | undefined {
+    return this.state.questions.findLast(({ deeds }) => deeds[0] === deed);
+  }
+}
+
+function judge(question: Question, spoken: Spoken): Verdict {
+  const { user, person, hasToken, signsOut, business } = spoken;
+  const isNamed = business?.press === question.deeds[0];
+  if (question.user !== user) return 'left';
+  if (signsOut) return 'withdrawn';
+  if (question.person !== person && person !== null) return 'withdrawn';
+  const isPart = Array.isArray(business?.says);
+  const says = isPart && question.deeds.length === 1 && !isNamed ? null : (business?.says ?? null);
+  if (says === null || (business?.press != null && !isNamed)) return 'left';
+  if (!isNamed && !question.isLast) return 'left';
+  if (question.person !== person) return 'sign_in';
+  if (says === 'none' || (isPart && says.length === 0)) return 'declined';
+  return hasToken ? 'confirmed' : 'sign_in';
+}
+
+/** What a reply says about actions that are not carried out. */
+function notDone(deeds: readonly string[], confirmed: readonly string[] = []): string[] {
+  return deeds.filter((mark) => !confirmed.includes(mark)).map((mark) => `${mark} declined`);
+}

@@ -1,0 +1,208 @@
+import type { Chats } from './chats.ts';
+import type { DeedChecker } from './deed-checker.ts';
+import type { DeedMove } from './deed-histories.ts';
+import type { Business, Problem, Seen, WebMessage } from './facts.ts';
+import { deedMark, deedsIn, hasToken, marksIn } from './marks.ts';
+import type { Judge } from './play.ts';
+import { actedFor, linesIn, said } from './seen.ts';
+import type { Stage } from './stage.ts';
+import type { Who } from './tokens.ts';
+
+type Order = Extract<DeedMove, { do: 'order' }>;
+type Decide = Extract<DeedMove, { do: 'decide' }>;
+
+/** Asks for actions that need confirmation, and answers the questions about them, in a web client and on platforms. */
+export class DeedMoves {
+  readonly #stage: Stage;
+  readonly #chats: Chats;
+  /** The session of each person in a web client. */
+  readonly #sessions = new Map<Who, string>();
+  /** The first action of the last question of each person on each channel, and in each session. */
+  readonly #questions = new Map<string, readonly string[]>();
+  /** The id of each question in a web client, by its first action. */
+  readonly #ids = new Map<string, string>();
+  /** The rooms in which an action may be named. */
+  readonly #rooms = new Map<string, { platform: string; who: Who; thread: string | null }>();
+  #number = 0;
+
+  constructor(stage: Stage, chats: Chats) {
+    this.#stage = stage;
+    this.#chats = chats;
+  }
+
+  act(move: DeedMove): Promise<Judge[]> {
+    return move.do === 'order' ? this.#order(move) : this.#decide(move);
+  }
+
+  /** What people have read that nobody should have read. */
+  audit(): Problem[] {
+    const { world, number } = this.#stage;
+    const questions = [...this.#chats.unexpectedQuestions()].map(
+      ({ text }): Problem => ({ kind: 'question', text: `nobody should have been asked: ${text}` }),
+    );
+    const leaks = world.callsOf(number).named.flatMap(({ mark, platform, to, thread, line }): Problem[] => {
+      const at = this.#rooms.get(mark);
+      const own = at && this.#chats.roomsOf(platform, at.who);
+      const isOwn = at?.platform === platform && own?.includes(to);
+      const isThread = at?.thread != null && this.#chats.isThread(`${platform} ${at.thread}`, { to, thread });
+      const isReceipt = / – (?:done|failed|unknown)/.test(line);
+      if (isOwn || (isThread && !isReceipt)) return [];
+      return [{ kind: 'leak', text: `on ${platform}, ${to} ${thread ?? ''} has read: ${line}` }];
+    });
+    return [...questions, ...leaks];
+  }
+
+  async #order(move: Order): Promise<Judge[]> {
+    const { who, on, shared } = move;
+    const stage = this.#stage;
+    const mark = stage.newMark(who);
+    const deeds = move.deeds.map((outcome) => deedMark(stage.number, ++this.#number, outcome));
+    for (const [at, deed] of deeds.entries()) stage.meanings.set(deed, `action ${at + 1} of ${mark}`);
+    const text = deeds.length === 0 ? mark : `${mark} order ${deeds.join(' ')}`;
+    const business = { deeds, says: null, press: null };
+    if (deeds.length > 0) this.#questions.set(`${who} ${on} ${shared}`, deeds);
+    if (on === 'webchat') {
+      const named = this.#sessions.get(who) ?? null;
+      const { judge, session_id } = await this.#post(who, who, move.token, { named, text, mark, business });
+      if (session_id !== null) this.#sessions.set(who, session_id);
+      return [judge];
+    }
+    const thread = shared ? String(stage.number + 1) : null;
+    for (const deed of deeds) this.#rooms.set(deed, { platform: on, who, thread });
+    const from = this.#chats.senderOf(who, on, 'own');
+    return [await this.#chats.writeAs(from, { text, mark, thread, business })];
+  }
+
+  async #decide({ who, of, on, shared, says, by, token, here }: Decide): Promise<Judge[]> {
+    const deeds = this.#questions.get(`${of} ${on} ${shared}`) ?? [];
+    const [first] = deeds;
+    const some = typeof says === 'string' ? [] : says.filter((number) => number <= deeds.length);
+    const numbers = typeof says === 'string' ? says : some.length === 0 ? 'none' : some;
+    if (on === 'webchat') {
+      const id = by === 'button' ? this.#ids.get(first ?? '') : undefined;
+      if (by === 'button' && (id === undefined || first === undefined)) return [];
+      const business = {
+        deeds: [],
+        says: by === 'word' ? inWords(numbers).says : numbers,
+        press: id ? (first as string) : null,
+      };
+      const named = here ? (this.#sessions.get(of) ?? null) : null;
+      const text = id === undefined ? inWords(numbers).text : '';
+      const confirm = id === undefined ? undefined : { id, approve: approveOf(numbers) };
+      const { judge } = await this.#post(who, of, token, { named, text, mark: '', business, confirm });
+      return [judge];
+    }
+    const thread = shared ? String(this.#stage.number + 1) : null;
+    const from = this.#chats.senderOf(who, on, 'own');
+    if (by === 'word') {
+      const { text, says } = inWords(numbers);
+      return this.#chats.decide(from, thread, { deeds: [], says, press: null }, text);
+    }
+    const approve = numbers !== 'none';
+    const button = this.#chats.buttonOf(first ?? '', approve);
+    if (button === undefined || first === undefined) return [];
+    return this.#chats.decide(
+      from,
+      thread,
+      { deeds: [], says: approve ? 'all' : 'none', press: first },
+      button,
+    );
+  }
+
+  async #post(
+    who: Who,
+    of: Who,
+    kind: Order['token'],
+    sent: {
+      named: string | null;
+      text: string;
+      mark: string;
+      business: Business;
+      confirm?: object | undefined;
+    },
+  ): Promise<{ judge: Judge; session_id: string | null }> {
+    const stage = this.#stage;
+    const actor = stage.actors[who];
+    const token = kind === 'none' ? undefined : actor.token(kind, stage.hour);
+    const { user } = stage.actors[of];
+    const { named, text, mark, business, confirm } = sent;
+    const { status, body } = await stage.world.request(actor.address, {
+      method: 'POST',
+      path: '/webchat/message',
+      headers: {
+        'Content-Type': 'application/json',
+        ...(token ? { Authorization: `Bearer ${token.text}` } : {}),
+      },
+      body: JSON.stringify({
+        ...{ user_id: user, message: text },
+        ...(named === null ? {} : { session_id: named }),
+        ...(confirm ? { metadata: { confirm } } : {}),
+      }),
+    });
+    const answer = JSON.parse(body) as Answer;
+    const { response = '', session_id = null, code = null, metadata = {} } = answer;
+    const { confirmation, actions = [] } = metadata;
+    const asks = deedsIn(confirmation?.summary ?? '');
+    if (confirmation && asks[0] !== undefined) this.#ids.set(asks[0], confirmation.id);
+    const seen: Seen = {
+      ...{ status, code, session_id, marks: marksIn(body), replayed: false, hasToken: hasToken(body) },
+      ...{ actedFor: actedFor(response), said: said(response), isConcurrent: stage.isConcurrent },
+      told: { asks, lines: linesIn(response) },
+    };
+    const message: WebMessage = {
+      ...{ address: actor.address, user, named, presented: stage.presented(token), mark, text },
+      ...{ fails: false, calls: 1, key: null, business },
+    };
+    const judge: Judge = (checker) => [
+      ...(business.press === null ? checker.message(message, seen) : checker.webPress(message, seen)),
+      ...receiptProblems(response, actions),
+    ];
+    const { isConcurrent, hasSignOut } = stage;
+    const ordinary = { ...message, business: { ...business, says: null, press: null } };
+    const others: Judge[] = [
+      ...(isConcurrent && business.says !== null ? [(one: DeedChecker) => one.message(ordinary, seen)] : []),
+      // A sign-out at the same time may keep a run from its calls, or an answer from being one.
+      ...(hasSignOut ? [(one: DeedChecker) => one.message(message, seen, 0), () => askedToSignIn(seen)] : []),
+    ];
+    if (others.length > 0) judge.orElse = others;
+    return { judge, session_id };
+  }
+}
+
+interface Answer {
+  response?: string;
+  session_id?: string;
+  code?: string;
+  metadata?: {
+    confirmation?: { id: string; summary: string };
+    actions?: { summary: string; outcome: string }[];
+  };
+}
+
+/** The list of what was done must say the same as the reply. */
+function receiptProblems(
+  response: string,
+  actions: NonNullable<Answer['metadata']>['actions'] = [],
+): Problem[] {
+  const listed = actions.map(({ summary, outcome }) => `${deedsIn(summary)[0] ?? summary} ${outcome}`);
+  const lines = linesIn(response).filter((line) => / (?:done|failed|unknown)$/.test(line));
+  const [is, should] = [listed, lines].map((list) => [...list].sort().join(', '));
+  return is === should ? [] : [{ kind: 'told', text: `the list says ${is}, but the reply says ${should}` }];
+}
+
+/** The daemon has answered in place of the agent, and has named nothing. */
+function askedToSignIn({ status, actedFor, marks }: Seen): Problem[] {
+  const isSo = status === 200 && actedFor === undefined && marks.length === 0;
+  return isSo ? [] : [{ kind: 'told', text: 'the answer was not refused' }];
+}
+
+/** An answer in words, and what it says. */
+function inWords(numbers: Decide['says']): { text: string; says: Decide['says'] } {
+  if (numbers === 'all') return { text: 'yes', says: 'all' };
+  if (numbers === 'none') return { text: 'no', says: 'none' };
+  return { text: `only ${numbers.join(' and ')}`, says: numbers };
+}
+
+function approveOf(numbers: Decide['says']): boolean | readonly number[] {
+  return typeof numbers === 'string' ? numbers === 'all' : numbers;
+}
