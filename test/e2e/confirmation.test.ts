@@ -219,8 +219,13 @@ describe('sse', () => {
     const text = events.filter(({ event }) => event === 'text_chunk').map(({ data }) => data.text);
     expect(text.join('')).toBe(events.at(-1)?.data.response);
     const done = await ask('', { bearer: ada, metadata: { confirm: { id: question.id, approve: true } } });
-    expect(done.slice(-3).map(({ event }) => event)).toEqual(['actions', 'complete', 'stream_complete']);
-    expect(done.at(-3)?.data.actions).toMatchObject([{ action_id: question.id, outcome: 'done' }]);
+    expect(done.slice(-4).map(({ event }) => event)).toEqual([
+      'actions',
+      'text_chunk',
+      'complete',
+      'stream_complete',
+    ]);
+    expect(done.at(-4)?.data.actions).toMatchObject([{ action_id: question.id, outcome: 'done' }]);
     expect(done.at(-1)?.data.response).toBe(`${DONE}\n\n${LINE}`);
     expect(calls).toHaveLength(1);
   });
@@ -361,7 +366,7 @@ describe('the command line', () => {
     expect([code, calls.map(({ line }) => line)]).toEqual([0, ['POST /v1/orders/1004/cancel']]);
     expect(stdout).toContain('Please confirm: Cancel order "1004"');
     expect(stdout).toContain('It was done');
-    expect(stdout).toContain('Cancel order "1005" – declined, nothing was changed');
+    expect(stdout).toContain('Cancel order "1005" (body.reason: "late") – declined, nothing was changed');
     expect(stderr).toContain('You can also answer with y or n.');
   });
 });
