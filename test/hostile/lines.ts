@@ -192,7 +192,7 @@ export function platformLine(parts: PlatformLine): Line {
 }
 
 /** The end of a reply that settles a question: it reports what was done and not done, or that nothing was. */
-const SETTLED = /I have withdrawn my|Not done|Nothing was done| – (?:done|failed|unknown)/;
+const SETTLED = /I’ve withdrawn my|Nothing was done| – (?:done|not done|failed|declined|it isn’t known)/;
 /** The answer to a press that came too late. On some platforms it is a message, but it is the reply to none. */
 const OUTCOME =
   /^(?:This (?:was done|was declined|was withdrawn|could not be|is being|question is)|It is not known|That question ended|Only the person)/;

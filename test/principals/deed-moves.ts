@@ -45,7 +45,7 @@ export class DeedMoves {
       const own = at && this.#chats.roomsOf(platform, at.who);
       const isOwn = at?.platform === platform && own?.includes(to);
       const isThread = at?.thread != null && this.#chats.isThread(`${platform} ${at.thread}`, { to, thread });
-      const isReceipt = / – (?:done|failed|unknown)/.test(line);
+      const isReceipt = / – (?:done|failed|it isn’t known)/.test(line);
       if (isOwn || (isThread && !isReceipt)) return [];
       return [{ kind: 'leak', text: `on ${platform}, ${to} ${thread ?? ''} has read: ${line}` }];
     });
