@@ -1,6 +1,7 @@
 import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { eventsIn } from '../support/event-stream.ts';
 import type { FakePlatform } from '../support/fake-platform.ts';
+import { answersLatePress, outcomeIn } from '../support/marked-texts.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { type Post, post } from '../support/webchat.ts';
 import type { Person } from './persons.ts';
@@ -148,7 +149,7 @@ export function platformLine(parts: PlatformLine): Line {
     platform.shown
       .slice(from)
       .filter(({ what, to }) => what === 'message' && places.includes(to))
-      .filter((shown) => isOurs(shown) && !OUTCOME.test(shown.text));
+      .filter((shown) => isOurs(shown) && !answersLatePress(shown.text));
   /** Whether the last reply ended with a question. Then the next one does so too, unless its end says otherwise. */
   let isOpen = false;
   const deliver = async (event: Partial<SimulatedEvent>) => {
@@ -168,7 +169,7 @@ export function platformLine(parts: PlatformLine): Line {
     const isWhole = (shown: readonly Shown[]) => {
       const end = endOf(shown, conversation);
       if (shown.some(({ buttons }) => buttons) || IN_WORDS.test(end)) return true;
-      return shown.length > 0 && !asks() && (!repeats || SETTLED.test(end));
+      return shown.length > 0 && !asks() && (!repeats || outcomeIn(end) !== null);
     };
     await within(platform.until(() => isWhole(messages(before))));
     return messages(before);
@@ -191,11 +192,6 @@ export function platformLine(parts: PlatformLine): Line {
   };
 }
 
-/** The end of a reply that settles a question: it reports what was done and not done, or that nothing was. */
-const SETTLED = /I have withdrawn my|Not done|Nothing was done| – (?:done|failed|unknown)/;
-/** The answer to a press that came too late. On some platforms it is a message, but it is the reply to none. */
-const OUTCOME =
-  /^(?:This (?:was done|was declined|was withdrawn|could not be|is being|question is)|It is not known|That question ended|Only the person)/;
 /** The end of a question that was too long for buttons. */
 const IN_WORDS = /Answer "yes" to confirm/;
 

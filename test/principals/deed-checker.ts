@@ -182,14 +182,17 @@ export class DeedChecker extends CodeChecker {
     const numbers = Array.isArray(business?.says) ? (business.says as readonly number[]) : null;
     const chosen = deeds.filter((_deed, at) => numbers === null || numbers.includes(at + 1));
     const lines = notDone(deeds, chosen);
+    const kept = business?.kept;
+    if (kept === 'left out')
+      return this.#said(spoken, [...lines, ...chosen.map((mark) => `${mark} ${kept}`)]);
     let isOver = false;
     for (const mark of chosen) {
       if (isOver) {
         lines.push(`${mark} left out`);
         continue;
       }
-      this.state.done.push({ mark, person });
-      const outcome = deedOutcome(mark);
+      if (kept === undefined) this.state.done.push({ mark, person });
+      const outcome = kept ?? deedOutcome(mark);
       // Others in the thread read what was done, but not with what.
       const isShared = session.kind === 'platform' && String(session.id).includes(' thread ');
       lines.push(`${isShared ? 'order' : mark} ${outcome}`);
