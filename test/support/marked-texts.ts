@@ -4,8 +4,8 @@
  */
 const TEXTS = {
   confirm_not_done: '{action} – declined',
-  confirm_replaced: '{action} – declined',
-  confirm_withdrawn: '{action} – declined',
+  confirm_replaced: '{action} – withdrawn',
+  confirm_withdrawn: '{action} – withdrawn',
   confirm_rest_not_done: '{action} – left out',
   confirm_rest_sign_in: '{action} – left out',
   receipt_done: '{action} – done',
@@ -28,7 +28,7 @@ export const MARKED_TEXTS = `texts:\n  en: ${JSON.stringify(TEXTS)}\n`;
 
 /** What a line says of an action: the outcome. Null if it says nothing. */
 export function outcomeIn(line: string): string | null {
-  return / – (done|failed|unknown|declined|left out)/.exec(line)?.[1] ?? null;
+  return / – (done|failed|unknown|declined|withdrawn|left out)/.exec(line)?.[1] ?? null;
 }
 
 /** Whether a text answers a press that does not count. On some platforms it is a message that nobody waits for. */
