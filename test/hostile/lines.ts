@@ -192,10 +192,10 @@ export function platformLine(parts: PlatformLine): Line {
 }
 
 /** The end of a reply that settles a question: it reports what was done and not done, or that nothing was. */
-const SETTLED = /I have withdrawn my|Not done|Nothing was done| – (?:done|failed|unknown)/;
+const SETTLED = /I’ve withdrawn my|[Nn]othing was done| – (?:done|failed|declined|not done|it isn’t known)/;
 /** The answer to a press that came too late. On some platforms it is a message, but it is the reply to none. */
 const OUTCOME =
-  /^(?:This (?:was done|was declined|was withdrawn|could not be|is being|question is)|It is not known|That question ended|Only the person)/;
+  /^(?:This (?:was done|was declined|was withdrawn|couldn’t be|is being|question is)|It isn’t known|That question ended|Only the person)/;
 /** The end of a question that was too long for buttons. */
 const IN_WORDS = /Answer "yes" to confirm/;
 
