@@ -9,7 +9,8 @@ import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
+import { agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { eventsIn, type Seen } from '../support/event-stream.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { token } from '../support/tokens.ts';
@@ -93,7 +94,7 @@ const api = createServer(async (request, response) => {
 const LINE = 'Cancel order "1004" (body.reason: "late") – done';
 
 let options: StartOptions;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let platforms: Record<'teamchat' | 'phonechat' | 'msgbot', FakePlatform>;
 let ada: string;
 let tests = 0;
@@ -114,7 +115,7 @@ beforeAll(async () => {
     directory: folder,
     env: { ...env, SSE_ENABLED: 'true', AGENT_RUNTIME: './runtime.ts', API_BASE_URL: `${base}/v1` },
   };
-  daemon = await startAgentd(options);
+  daemon = await startDaemonHere(options);
   ada = await token({ sub: 'ada' });
 });
 afterAll(async () => {
@@ -336,6 +337,9 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
 });
 
 it('after kill -9, the next daemon takes the buttons away that the first one could not', async () => {
+  await daemon.stop();
+  const killed = await startAgentd(options);
+  daemon = killed;
   const platform = platforms.teamchat;
   const isUpdate = ({ path }: { path: string }) => path.includes('chat.update');
   platform.answer = (call) => (isUpdate(call) ? 'hang' : null);
@@ -344,9 +348,9 @@ it('after kill -9, the next daemon takes the buttons away that the first one cou
   const asked = platform.shown.find(({ buttons }) => buttons);
   await platform.deliver(daemon, { kind: 'press', text: asked?.buttons?.[0]?.press ?? '', number: 9000 });
   await platform.until(() => platform.calls.some(isUpdate));
-  await daemon.stop('SIGKILL');
+  await killed.stop('SIGKILL');
   platform.answer = () => null;
-  daemon = await startAgentd(options);
+  daemon = await startDaemonHere(options);
   await platform.until(() => platform.shown.some(({ what }) => what === 'edited'));
   expect(platform.shown.find(({ what }) => what === 'edited')?.text).toMatch(/This was done\.$/);
   expect(calls).toHaveLength(1);

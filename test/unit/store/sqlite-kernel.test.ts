@@ -286,6 +286,23 @@ it('a ring has at most its newest records, and a sweep deletes the rows of the o
   expect(await ids()).toEqual([]);
 });
 
+it('stores the records of a large commit compressed, and finds and deletes them as the others', async () => {
+  const { kernel, db, time } = fixture();
+  const ring: Ring<{ id: string; text: string }> = { ...RING, ids: ({ id }) => [id] };
+  const text = 'answered '.repeat(100);
+  const log = (id: string) => kernel.step((tx) => tx.log(ring, { id, text }));
+  await Promise.all(upTo(20).map(log));
+  await log('alone');
+  const size = db.prepare('SELECT sum(octet_length(records)) FROM records').pluck().get() as number;
+  expect(size).toBeLessThan(3000);
+  expect(await kernel.found(ring, { id: 'k7', limit: 5 })).toEqual([{ id: 'k7', text }]);
+  expect(await kernel.unlog(ring, ({ id }) => id === 'k7')).toBe(1);
+  expect(await kernel.found(ring, { id: 'k7', limit: 5 })).toEqual([]);
+  expect(await kernel.found(ring, { limit: 100 })).toHaveLength(20);
+  time.now += ring.retention_ms;
+  expect(await kernel.found(ring, { limit: 100 })).toEqual([]);
+});
+
 it('claims of the daemon are only in memory, survive a failed commit, and are ended by a command', async () => {
   const { kernel, db, put, open, path } = fixture();
   const owner = await kernel.step((tx) => {

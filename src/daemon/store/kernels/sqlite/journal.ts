@@ -65,7 +65,7 @@ export class Journal {
   /** The rows by their ids, oldest first. */
   readonly #rows = new Map<number, JournalRow>();
   /** The documents that are being moved, the next one last. Those that have changed since then stay. */
-  #moving: { readonly entry: Entry; readonly row: number; readonly hash: number }[] = [];
+  #moving: { readonly entry: Entry; readonly row: number; readonly place: number }[] = [];
   readonly #max: number;
   readonly #first;
   readonly #since;
@@ -254,8 +254,8 @@ export class Journal {
   }
 
   /**
-   * Moves the documents of the oldest rows into the table, some with each commit, in the order of the indexes, so that
-   * documents that are moved together share pages. A row is deleted when all its documents were moved, and no faster than
+   * Moves the documents of the oldest rows into the table, some with each commit. They share pages, because those with a
+   * row there are moved in the order of these rows, and new ones in the order of the index. A row is deleted when all its documents were moved, and no faster than
    * the journal grows: a deleted page is overwritten, and should be one that the new row then takes. Expired documents are
    * left until then, because whoever reads the row would delete the rows of their lists once more.
    */
@@ -279,9 +279,9 @@ export class Journal {
       row.isLeaving = true;
       this.#length -= row.size;
       for (const entry of row.entries)
-        this.#moving.push({ entry, row: id, hash: hashOf(entry.shelf.name, entry.key) });
+        this.#moving.push({ entry, row: id, place: entry.stored?.id ?? hashOf(entry.shelf.name, entry.key) });
     }
-    this.#moving.sort((one, other) => one.hash - other.hash);
+    this.#moving.sort((one, other) => one.place - other.place);
   }
 
   /** The newest row stays. So does a claim that the daemon may not have read yet, because it never reads one from the table. */

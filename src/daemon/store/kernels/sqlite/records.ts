@@ -1,3 +1,4 @@
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type Database from 'better-sqlite3';
 import type { Ring, RingQuery } from '../kernel.ts';
 
@@ -13,8 +14,11 @@ interface RecordRow {
   kept_at: number;
   first: number;
   ids: string;
-  records: string;
+  records: Packed;
 }
+
+/** The records of a row as JSON: as text, or compressed. */
+type Packed = string | Buffer;
 
 /** The bytes that an anonymous client has stored with a record. */
 export interface ClientBytes {
@@ -24,6 +28,13 @@ export interface ClientBytes {
 
 /** Approximate size of a record besides its text, bytes. */
 const RECORD_BYTES = 200;
+/**
+ * Records with fewer characters than this are not compressed, because then they take as many pages. Records of many turns
+ * are so much alike that writing the pages would cost more than compressing them.
+ */
+const PACKED_MIN = 8192;
+/** The fastest compression that finds what the records have in common. */
+const PACKING = { params: { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_PARAM_LGWIN]: 18 } };
 
 /** The rings. Each commit adds one row to a ring, with all its records. */
 export class Records {
@@ -43,7 +54,7 @@ export class Records {
     this.#newest = db
       .prepare<[string], number>('SELECT first + count FROM records WHERE ring = ? ORDER BY id DESC LIMIT 1')
       .pluck();
-    this.#insert = db.prepare<[string, number, number, number, string, string]>(
+    this.#insert = db.prepare<[string, number, number, number, string, Packed]>(
       'INSERT INTO records (ring, kept_at, first, count, ids, records) VALUES (?, ?, ?, ?, ?, ?)',
     );
     this.#search = db.prepare<[string, number, string], RecordRow>(
@@ -53,7 +64,7 @@ export class Records {
     this.#all = db.prepare<[string], RecordRow>(
       'SELECT id, kept_at, first, ids, records FROM records WHERE ring = ? ORDER BY id',
     );
-    this.#update = db.prepare<[string, string, number]>(
+    this.#update = db.prepare<[string, Packed, number]>(
       'UPDATE records SET ids = ?, records = ? WHERE id = ?',
     );
     this.#delete = db.prepare<[number]>('DELETE FROM records WHERE id = ?');
@@ -77,7 +88,14 @@ export class Records {
     for (const [ring, records] of Map.groupBy(this.logged, (logged) => logged.ring)) {
       const [texts, ids] = [records.map(({ text }) => text), records.map((record) => record.ids)];
       const first = this.#nextNumber(ring.name);
-      this.#insert.run(ring.name, now, first, records.length, JSON.stringify(ids), `[${texts.join(',')}]`);
+      this.#insert.run(
+        ring.name,
+        now,
+        first,
+        records.length,
+        JSON.stringify(ids),
+        pack(`[${texts.join(',')}]`),
+      );
       this.#next.set(ring.name, first + records.length);
       for (const { client, text } of records)
         if (client !== null) sizes.push({ client, bytes: countBytes(text) });
@@ -96,7 +114,7 @@ export class Records {
     const from = this.#nextNumber(ring.name) - ring.max;
     const pattern = id === undefined ? '[' : JSON.stringify(id);
     for (const row of this.#search.iterate(ring.name, now - ring.retention_ms, pattern)) {
-      const records = JSON.parse(row.records) as (R | null)[];
+      const records = unpack<R>(row.records);
       for (const [place, record] of [...records.entries()].reverse()) {
         if (record === null || row.first + place < from || found.length === limit) continue;
         if ((id === undefined || ring.ids(record).includes(id)) && isFound(record)) found.push(record);
@@ -116,7 +134,7 @@ export class Records {
     for (const row of this.#all.all(ring.name)) {
       const ofRow = JSON.parse(row.ids) as string[][];
       if (ids !== undefined && !ofRow.some((of) => of.some((id) => ids.has(id)))) continue;
-      const records = (JSON.parse(row.records) as (R | null)[]).map((record, place) => {
+      const records = unpack<R>(row.records).map((record, place) => {
         if (record === null || !isMeant(record)) return record;
         deleted.push({ client: ring.client?.(record) ?? null, bytes: countBytes(JSON.stringify(record)) });
         ofRow[place] = [];
@@ -124,7 +142,7 @@ export class Records {
       });
       if (records.every((record) => record === null)) this.#delete.run(row.id);
       else if (ofRow.some((of) => of.length === 0))
-        this.#update.run(JSON.stringify(ofRow), JSON.stringify(records), row.id);
+        this.#update.run(JSON.stringify(ofRow), pack(JSON.stringify(records)), row.id);
     }
     return deleted;
   }
@@ -139,7 +157,7 @@ export class Records {
   /** What the records of anonymous clients take, oldest first. Reads all records. */
   *sizes<R>(ring: Ring<R>): Generator<ClientBytes & { kept_at: number; record: R }> {
     for (const { kept_at, records } of this.#all.all(ring.name))
-      for (const record of JSON.parse(records) as (R | null)[]) {
+      for (const record of unpack<R>(records)) {
         const client = record === null ? null : (ring.client?.(record) ?? null);
         if (record !== null && client !== null)
           yield { client, bytes: countBytes(JSON.stringify(record)), kept_at, record };
@@ -158,4 +176,13 @@ export class Records {
 
 function countBytes(text: string): number {
   return RECORD_BYTES + Buffer.byteLength(text);
+}
+
+function pack(text: string): Packed {
+  return text.length < PACKED_MIN ? text : brotliCompressSync(text, PACKING);
+}
+
+function unpack<R>(packed: Packed): (R | null)[] {
+  const text = typeof packed === 'string' ? packed : brotliDecompressSync(packed).toString();
+  return JSON.parse(text) as (R | null)[];
 }

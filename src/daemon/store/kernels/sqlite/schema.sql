@@ -46,7 +46,8 @@ CREATE TABLE items (
   items    TEXT    NOT NULL
 ) STRICT;
 
--- The records that a commit has added to a ring, a JSON array. They are numbered from `first`; a deleted record is null.
+-- The records that a commit has added to a ring, a JSON array, as text or compressed (Brotli). They are numbered from
+-- `first`; a deleted record is null.
 -- `ids` has the ids of each record, so that a search need not read the records.
 CREATE TABLE records (
   id      INTEGER PRIMARY KEY,
@@ -55,7 +56,7 @@ CREATE TABLE records (
   first   INTEGER NOT NULL,
   count   INTEGER NOT NULL,
   ids     TEXT    NOT NULL,
-  records TEXT    NOT NULL
+  records ANY     NOT NULL
 ) STRICT;
 
 CREATE INDEX records_by_ring ON records (ring);
