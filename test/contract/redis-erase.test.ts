@@ -2,14 +2,17 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { guardUser } from '../../src/daemon/guard/user.ts';
+import { MemoryKernel, MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { RedisConnection } from '../../src/daemon/store/kernels/redis/connection.ts';
 import { RedisKernel } from '../../src/daemon/store/kernels/redis/kernel.ts';
 import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import { countRecords, type PersonSelector, type PersonStore } from '../../src/daemon/store/persons.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { effort, isThorough } from '../support/effort.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../support/person-world.ts';
-import { startCluster } from '../support/redis-cluster.ts';
-import { hasRedis, startRedis } from '../support/redis-server.ts';
+import { type RedisServers, startCluster } from '../support/redis-cluster.ts';
+import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import {
   anAction,
   anInboxMessage,
@@ -97,11 +100,82 @@ async function fillTied(store: Store, { canary, person }: typeof ada): Promise<v
   await count(stream.start.session_id, nobody);
 }
 
-const SERVERS = { 'a single server': () => startRedis(), 'a Cluster': () => startCluster(3) };
+interface Servers {
+  open(): Promise<Store>;
+  flush(): Promise<unknown>;
+  /** The keys that contain the word, in the key itself or in its value. */
+  keysOf(word: string): Promise<string[]>;
+  /** Ends all claims of sessions, as if they had expired. */
+  endClaims(): Promise<void>;
+  stop(): Promise<void>;
+}
 
-describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_, start) => {
-  let servers: Awaited<ReturnType<typeof start>>;
-  let nodes: Redis[];
+async function startMemory(): Promise<Servers> {
+  const state = new MemoryState();
+  const maps = [state.documents, state.indexes, state.rings];
+  return {
+    open: async () => openMemoryStore(state, { clock: { now: () => Date.now() }, traceRetentionMs: HOUR }),
+    flush: async () => maps.forEach((map) => void map.clear()),
+    async keysOf(word) {
+      const documents = [...state.documents].flatMap(([kind, all]) =>
+        [...all].map(([key, { doc, items }]) => `${kind} ${key} ${JSON.stringify([doc, items])}`),
+      );
+      const logged = [...state.rings].map(([name, records]) => `${name} ${JSON.stringify(records)}`);
+      return [...documents, ...logged].filter((text) => text.includes(word));
+    },
+    endClaims: async () => undefined,
+    stop: async () => undefined,
+  };
+}
+
+async function startServers(start: () => Promise<RedisServer | RedisServers>): Promise<Servers> {
+  const servers = await start();
+  const nodes =
+    'client' in servers
+      ? [servers.client]
+      : [...servers.url.matchAll(/:(\d+)/g)].map(([, port]) => new Redis(Number(port)));
+  // Values are searched as they are dumped. Without snapshots, the servers need not rewrite files.
+  for (const node of nodes) await node.config('SET', 'rdbcompression', 'no', 'save', '');
+  return {
+    open: () => openRedisStore({ url: servers.url, traceRetentionMs: HOUR }),
+    flush: () => servers.flush(),
+    async keysOf(word) {
+      const some = nodes.map(async (node) => {
+        const keys = await node.keys('*');
+        const dumps = await Promise.all(keys.map((key) => node.dumpBuffer(key)));
+        return keys.filter((key, place) => key.includes(word) || dumps[place]?.includes(word));
+      });
+      return (await Promise.all(some)).flat();
+    },
+    async endClaims() {
+      for (const node of nodes)
+        for (const key of await node.keys('agentd:{store}:session_claim:*')) await node.del(key);
+    },
+    async stop() {
+      for (const node of nodes) node.disconnect();
+      await servers.stop();
+    },
+  };
+}
+
+/**
+ * The servers, their kernel, and the distance between the places at which an attempt is interrupted. The rules are the
+ * same on all kernels, so only the store in memory is interrupted everywhere in `npm test`.
+ */
+const SERVERS: [
+  name: string,
+  start: () => Promise<Servers>,
+  kernel: typeof MemoryKernel,
+  distance: number,
+][] = [['memory', startMemory, MemoryKernel, 1]];
+if (hasRedis) {
+  const kernel = RedisKernel as never;
+  SERVERS.push(['a single server', () => startServers(startRedis), kernel, effort(13, 1)]);
+  if (isThorough) SERVERS.push(['a Cluster', () => startServers(() => startCluster(3)), kernel, 1]);
+}
+
+describe.each(SERVERS)('an erasure on %s', (_, start, { prototype: kernel }, distance) => {
+  let servers: Servers;
   let store: Store;
   /** Another daemon. */
   let other: Store;
@@ -109,25 +183,18 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
 
   beforeAll(async () => {
     servers = await start();
-    nodes =
-      'client' in servers
-        ? [servers.client]
-        : [...servers.url.matchAll(/:(\d+)/g)].map(([, port]) => new Redis(Number(port)));
-    // Values are searched as they are dumped. Without snapshots, the servers need not rewrite files.
-    for (const node of nodes) await node.config('SET', 'rdbcompression', 'no', 'save', '');
-    store = await openRedisStore({ url: servers.url, traceRetentionMs: HOUR });
-    other = await openRedisStore({ url: servers.url, traceRetentionMs: HOUR });
+    store = await servers.open();
+    other = await servers.open();
     persons = store.persons as PersonStore;
   });
   beforeEach(async () => {
     await fill();
-    expect(await keysOf(ada.canary)).not.toEqual([]);
+    expect(await servers.keysOf(ada.canary)).not.toEqual([]);
   });
   afterEach(() => vi.restoreAllMocks());
   afterAll(async () => {
     await store.close();
     await other.close();
-    for (const node of nodes) node.disconnect();
     await servers.stop();
   });
 
@@ -137,16 +204,6 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     await fillAsUser(store, Date.now(), ada);
     await fillSession(store, ada);
     await fillTied(store, ada);
-  }
-
-  /** The keys that contain the word, in the key itself or in its value. */
-  async function keysOf(word: string): Promise<string[]> {
-    const some = nodes.map(async (node) => {
-      const keys = await node.keys('*');
-      const dumps = await Promise.all(keys.map((key) => node.dumpBuffer(key)));
-      return keys.filter((key, place) => key.includes(word) || dumps[place]?.includes(word));
-    });
-    return (await Promise.all(some)).flat();
   }
 
   /** Erases everything, after an attempt that `interrupt` ends. @returns whether it ended an attempt. */
@@ -169,35 +226,39 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     return interrupted;
   }
 
-  /** From the write with this number on, every command fails, as if the process had been killed. */
-  function failFrom(write: number): void {
-    let left = write;
-    let isDead = false;
-    const expectAlive = (isWrite: boolean) => {
-      isDead ||= isWrite && left-- === 0;
-      if (isDead) throw new StoreUnavailable(new Error('the test has ended the connection'));
+  /** Calls `work` before each step and each deletion of logged records. */
+  function beforeSteps(work: () => void): void {
+    for (const name of ['step', 'unlog'] as const) {
+      const original = kernel[name];
+      vi.spyOn(kernel, name).mockImplementation(async function (this: MemoryKernel, ...given: unknown[]) {
+        work();
+        return Reflect.apply(original, this, given) as never;
+      });
+    }
+  }
+
+  /** Calls `work` before each list of documents. */
+  function beforeScans(work: () => void): void {
+    const { scan } = kernel;
+    vi.spyOn(kernel, 'scan').mockImplementation(async function* (this: MemoryKernel, ...given) {
+      work();
+      yield* Reflect.apply(scan, this, given) as ReturnType<typeof scan>;
+    });
+  }
+
+  const END = () => new StoreUnavailable(new Error('the test has ended the connection'));
+
+  /** From the step with this number on, everything fails, as if the process had been killed. */
+  function failFrom(step: number): void {
+    let left = step;
+    const expectAlive = () => {
+      if (left <= 0) throw END();
     };
-    const { run, send } = RedisConnection.prototype;
-    vi.spyOn(RedisConnection.prototype, 'run').mockImplementation(async function (
-      this: RedisConnection,
-      name,
-      ...rest
-    ) {
-      expectAlive(name === 'commit');
-      return run.call(this, name, ...rest);
+    beforeSteps(() => {
+      expectAlive();
+      left--;
     });
-    vi.spyOn(RedisConnection.prototype, 'send').mockImplementation(async function <T>(
-      this: RedisConnection,
-      work: () => Promise<T>,
-    ) {
-      expectAlive(false);
-      return send.call(this, work) as Promise<T>;
-    });
-    const { unlog } = RedisKernel.prototype;
-    vi.spyOn(RedisKernel.prototype, 'unlog').mockImplementation(async function (this: RedisKernel, ...given) {
-      expectAlive(true);
-      return unlog.apply(this, given as never);
-    });
+    beforeScans(expectAlive);
   }
 
   /**
@@ -207,8 +268,8 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
   async function interruptEverywhere(interrupt: (place: number) => void): Promise<number> {
     const left: Record<number, string[]> = {};
     let place = 0;
-    for (; await eraseAgain(() => interrupt(place)); place++) {
-      const keys = await keysOf(ada.canary);
+    for (; await eraseAgain(() => interrupt(place)); place += distance) {
+      const keys = await servers.keysOf(ada.canary);
       if (keys.length > 0) left[place] = keys;
       await fill();
     }
@@ -216,25 +277,28 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     return place;
   }
 
-  it('leaves nothing of the person if it is repeated after it was interrupted at a write', async () => {
+  it('leaves nothing of the person if it is repeated after it was interrupted', async () => {
     expect(await interruptEverywhere(failFrom)).toBeGreaterThan(20);
-    expect(await keysOf(ada.canary)).toEqual([]);
+    expect(await servers.keysOf(ada.canary)).toEqual([]);
   });
 
-  it('leaves nothing of the person if it is repeated after the keys could not be listed', async () => {
-    const { scan } = Redis.prototype;
+  it('leaves nothing of the person if it is repeated after the documents could not be listed', async () => {
     const failScan = (number: number) => {
       let scans = 0;
-      vi.spyOn(Redis.prototype, 'scan').mockImplementation(async function (this: Redis, ...given: never[]) {
-        if (scans++ === number) throw new StoreUnavailable(new Error('the test has ended the connection'));
-        return Reflect.apply(scan, this, given) as never;
-      } as never);
+      beforeScans(() => {
+        if (scans++ === number) throw END();
+      });
     };
     expect(await interruptEverywhere(failScan)).toBeGreaterThan(10);
   });
 
-  /** Calls `work` once, just before the write with this number. */
-  function before(number: number, work: () => Promise<unknown>): void {
+  const asPerson = { person: ada.person, link_keys: [] };
+  const tag = `former-${ada.canary}`;
+
+  const isRedis = start !== startMemory;
+
+  /** Calls `work` once, just before the write to Redis with this number. */
+  function beforeWrite(number: number, work: () => Promise<unknown>): void {
     const { run } = RedisConnection.prototype;
     let left = number;
     vi.spyOn(RedisConnection.prototype, 'run').mockImplementation(async function (
@@ -250,13 +314,10 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     });
   }
 
-  const asPerson = { person: ada.person, link_keys: [] };
-  const tag = `former-${ada.canary}`;
-
-  it('lets no run begin in a session that is being erased', async () => {
+  it.runIf(isRedis)('lets no run begin in a session that is being erased', async () => {
     const claims: unknown[] = [];
     const claim = async () => void claims.push(await other.sessions.claim(tag));
-    before(4, claim);
+    beforeWrite(4, claim);
     const { sessions } = await persons.erase(asPerson);
     expect(claims).toEqual([null]);
     expect(sessions).toHaveLength(2);
@@ -264,15 +325,14 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     expect(await store.sessions.claim(tag)).not.toBeNull();
   });
 
-  it.each([
+  it.runIf(isRedis).each([
     ['before it was claimed', 0],
     ['after the claim of the erasure had expired', 10],
   ])('keeps a session in which a turn was stored %s, until it is repeated', async (_when, number) => {
     const session = await store.sessions.find(SESSION);
     if (session === null) throw new Error('there is no session');
-    before(number, async () => {
-      for (const node of nodes)
-        for (const key of await node.keys('agentd:{store}:session_claim:*')) await node.del(key);
+    beforeWrite(number, async () => {
+      await servers.endClaims();
       const claim = await claimSession(other, tag);
       const key = JSON.stringify(['chat', ['client', '192.0.2.7', `late-${ada.canary}`]]);
       const found = await other.idempotency.claim(key, 'body');
@@ -291,7 +351,7 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     expect(shown.sessions.map(({ session: { session_id } }) => session_id)).toEqual([SESSION]);
     await persons.erase(asPerson);
     expect(countRecords(await persons.show(asPerson))).toBe(0);
-    expect(await keysOf('late')).toEqual([]);
-    expect(await keysOf(SESSION)).toEqual([]);
+    expect(await servers.keysOf('late')).toEqual([]);
+    expect(await servers.keysOf(SESSION)).toEqual([]);
   });
 });

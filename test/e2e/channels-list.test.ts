@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChannelView } from '../../src/cli/commands/channels-list.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 
 const PAGER = `export default {
   name: 'pager', apiVersion: 1, summary: 'People with a pager.',
@@ -22,13 +22,13 @@ const PAGER = `export default {
 const PLATFORMS = { MESSAGING_PLATFORMS: 'webchat,sse,pager', PAGER_KEY: 'a key that nobody sees' };
 
 let directory: string;
-let daemon: Agentd;
+let daemon: DaemonHere;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'agentd-channels-'));
   await writeFile(join(directory, 'pager.mjs'), PAGER);
   await writeFile(join(directory, 'broken.mjs'), 'throw new Error("no line");');
   await writeFile(join(directory, 'agentd.yaml'), 'plugins:\n  - ./pager.mjs\n');
-  daemon = await startAgentd({ directory, env: PLATFORMS });
+  daemon = await startDaemonHere({ directory, env: PLATFORMS });
 });
 afterAll(async () => {
   await daemon.stop();

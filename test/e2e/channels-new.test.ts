@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
-import { startAgentd } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 import { isThorough } from '../support/effort.ts';
 import { installChannel, manifestIn } from '../support/new-channel.ts';
 
@@ -95,7 +95,7 @@ describe('agentd channels new', () => {
       MESSAGING_PLATFORMS: './plugins/pager',
       STATE_DIR: join(directory, '.agentd'),
     };
-    const daemon = await startAgentd({ directory, args: ['--dev'], env });
+    const daemon = await startDaemonHere({ directory, dev: true, env });
     try {
       expect(daemon.stdout()).toContain('pager');
       const args = ['simulate', 'pager', 'Who am I?', '--url', daemon.url, '--json'];

@@ -5,7 +5,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Agentd, agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
+import { agentd, BIN, baseEnv } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { freePort } from '../support/free-ports.ts';
 import { HAS_TERMINALS, KEY, Terminal } from '../support/terminal.ts';
@@ -13,7 +14,7 @@ import { token } from '../support/tokens.ts';
 
 let dictation: Dictation;
 /** The daemon for tests that need no special settings. */
-let shared: Agentd;
+let shared: DaemonHere;
 /** The working directory of the current test. */
 let directory: string;
 
@@ -23,7 +24,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await shared.stop('SIGKILL');
+  await shared.stop();
   await dictation.close();
 });
 
@@ -36,25 +37,7 @@ beforeEach(() => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const startWith = (env: Record<string, string> = {}, place: { directory?: string } = {}) =>
-  startAgentd({ ...place, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
-
-/** The daemon for tests that end it and start it again, which the last of them leaves running. */
-let mortal: Agentd | null = null;
-const mortalDirectory = mkdtempSync(join(tmpdir(), 'agentd-chat-mortal-'));
-afterAll(async () => {
-  await mortal?.stop('SIGKILL');
-  await rm(mortalDirectory, { recursive: true, force: true });
-});
-
-async function mortalDaemon(): Promise<Agentd> {
-  mortal ??= await startWith({}, { directory: mortalDirectory });
-  return mortal;
-}
-
-/** Starts the daemon that a test has ended again at the same address. */
-async function daemonAgainAt(url: string): Promise<void> {
-  mortal = await startWith({ PORT: new URL(url).port }, { directory: mortalDirectory });
-}
+  startDaemonHere({ ...place, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
 
 const chat = (url: string, input: string, ...args: string[]) =>
   agentd(['chat', '--url', url, ...args], { cwd: directory, input });
@@ -127,17 +110,19 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('waits while the daemon restarts, and continues the answer', async () => {
-    const before = await mortalDaemon();
+    const own = mkdtempSync(join(directory, 'daemon-'));
+    const before = await startWith({ SHUTDOWN_GRACE_SECONDS: '25' }, { directory: own });
     const piped = new Piped(before.url, 'restarted\nme\n');
     dictation.say('restarted', 'One. ');
     await piped.prints('One. ');
-    before.signal('SIGTERM');
+    const stopped = before.stop();
     dictation.say('restarted', 'Two.');
     dictation.end('restarted');
-    expect(await before.exited).toBe(0);
-    await daemonAgainAt(before.url);
+    expect(await stopped).toBe(0);
+    const after = await startWith({ PORT: new URL(before.url).port }, { directory: own });
     expect(await piped.exited).toBe(0);
     expect([piped.stdout, piped.stderr]).toEqual(['One. Two.\nnobody\n', '']);
+    await after.stop();
   });
 });
 

@@ -5,21 +5,20 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/command.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { agentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
-import { post } from '../support/webchat.ts';
 
 // Most tests run commands in the process of the test (support/command.ts). Here commands run as programs: they start,
 // read standard input, work while a daemon runs, and exit with their exit codes.
 
 let exchange: FakeExchange;
-let daemon: Agentd;
+let daemon: DaemonHere;
 
 beforeAll(async () => {
   exchange = await FakeExchange.start();
   const directory = mkdtempSync(join(tmpdir(), 'agentd-commands-'));
-  const env = { ...exchange.env(directory), LOOP_GUARD_ENABLED: '', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
-  daemon = await startAgentd({ directory, env });
+  daemon = await startDaemonHere({ directory, env: exchange.env(directory) });
 });
 
 afterAll(async () => {
@@ -44,28 +43,6 @@ describe('a command, started as a program,', () => {
     expect(JSON.parse(stdout)).toMatchObject([{ platform: 'telex', email: 'ada@example.com' }]);
     expect((await started(['link', 'remove', 'printer', 'u1'])).code).toBe(0);
     expect(await started(['link', 'list'])).toMatchObject({ code: 0, stdout: '' });
-  });
-
-  it('shows, retries and discards messages', async () => {
-    exchange.answer = () => ({ status: 403 });
-    const messages = ['m1', 'm2', 'm3'].map((id) => ({ id, user: 'u1', thread: 't1', text: 'hello' }));
-    expect((await post(daemon.url, { messages }, { path: '/telex' })).status).toBe(200);
-    await daemon.logged(({ failure }) => String(failure).startsWith('delivery_refused'));
-    await daemon.logged(({ msg }) => String(msg).includes('CIRCUIT_OPEN reason=repetition'));
-    const sessions = await started(['sessions', 'list', '--json']);
-    expect(JSON.parse(sessions.stdout)).toMatchObject([{ session_id: 'telex:t1' }]);
-    const guard = await started(['guard', 'list', '--json']);
-    expect([guard.code, guard.stdout]).toEqual([0, expect.stringContaining('"u1"')]);
-    expect((await started(['guard', 'reset', 'telex', 'u1'])).code).toBe(0);
-    expect((await started(['explain', 'm1'])).stdout).toContain('delivery_refused');
-    expect((await started(['inbox', 'list', '--failed'])).code).toBe(0);
-    expect((await started(['inbox', 'show', 'm1'])).stdout).toContain('hello');
-    exchange.answer = () => ({ status: 200 });
-    expect((await started(['inbox', 'retry', 'm1'])).code).toBe(0);
-    await exchange.until(() => exchange.taken.length === 1);
-    expect((await started(['inbox', 'discard', 'm9'])).code).toBe(1);
-    expect((await started(['sessions', 'end', 'telex:t1'])).code).toBe(0);
-    expect((await started(['sessions', 'show', 'telex:t1'])).code).toBe(1);
   });
 });
 

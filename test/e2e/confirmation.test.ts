@@ -9,7 +9,8 @@ import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
+import { agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { eventsIn, type Seen } from '../support/event-stream.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { token } from '../support/tokens.ts';
@@ -93,7 +94,7 @@ const api = createServer(async (request, response) => {
 const LINE = 'Cancel order "1004" (body.reason: "late") – done';
 
 let options: StartOptions;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let platforms: Record<'teamchat' | 'phonechat' | 'msgbot', FakePlatform>;
 let ada: string;
 let tests = 0;
@@ -114,7 +115,7 @@ beforeAll(async () => {
     directory: folder,
     env: { ...env, SSE_ENABLED: 'true', AGENT_RUNTIME: './runtime.ts', API_BASE_URL: `${base}/v1` },
   };
-  daemon = await startAgentd(options);
+  daemon = await startDaemonHere(options);
   ada = await token({ sub: 'ada' });
 });
 afterAll(async () => {
@@ -218,8 +219,13 @@ describe('sse', () => {
     const text = events.filter(({ event }) => event === 'text_chunk').map(({ data }) => data.text);
     expect(text.join('')).toBe(events.at(-1)?.data.response);
     const done = await ask('', { bearer: ada, metadata: { confirm: { id: question.id, approve: true } } });
-    expect(done.slice(-3).map(({ event }) => event)).toEqual(['actions', 'complete', 'stream_complete']);
-    expect(done.at(-3)?.data.actions).toMatchObject([{ action_id: question.id, outcome: 'done' }]);
+    expect(done.slice(-4).map(({ event }) => event)).toEqual([
+      'actions',
+      'text_chunk',
+      'complete',
+      'stream_complete',
+    ]);
+    expect(done.at(-4)?.data.actions).toMatchObject([{ action_id: question.id, outcome: 'done' }]);
     expect(done.at(-1)?.data.response).toBe(`${DONE}\n\n${LINE}`);
     expect(calls).toHaveLength(1);
   });
@@ -331,6 +337,9 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
 });
 
 it('after kill -9, the next daemon takes the buttons away that the first one could not', async () => {
+  await daemon.stop();
+  const killed = await startAgentd(options);
+  daemon = killed;
   const platform = platforms.teamchat;
   const isUpdate = ({ path }: { path: string }) => path.includes('chat.update');
   platform.answer = (call) => (isUpdate(call) ? 'hang' : null);
@@ -339,9 +348,9 @@ it('after kill -9, the next daemon takes the buttons away that the first one cou
   const asked = platform.shown.find(({ buttons }) => buttons);
   await platform.deliver(daemon, { kind: 'press', text: asked?.buttons?.[0]?.press ?? '', number: 9000 });
   await platform.until(() => platform.calls.some(isUpdate));
-  await daemon.stop('SIGKILL');
+  await killed.stop('SIGKILL');
   platform.answer = () => null;
-  daemon = await startAgentd(options);
+  daemon = await startDaemonHere(options);
   await platform.until(() => platform.shown.some(({ what }) => what === 'edited'));
   expect(platform.shown.find(({ what }) => what === 'edited')?.text).toMatch(/This was done\.$/);
   expect(calls).toHaveLength(1);
@@ -357,7 +366,7 @@ describe('the command line', () => {
     expect([code, calls.map(({ line }) => line)]).toEqual([0, ['POST /v1/orders/1004/cancel']]);
     expect(stdout).toContain('Please confirm: Cancel order "1004"');
     expect(stdout).toContain('It was done');
-    expect(stdout).toContain('Cancel order "1005" – declined, nothing was changed');
+    expect(stdout).toContain('Cancel order "1005" (body.reason: "late") – declined, nothing was changed');
     expect(stderr).toContain('You can also answer with y or n.');
   });
 });

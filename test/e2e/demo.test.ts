@@ -2,16 +2,16 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
 import { follow } from '../browser/visitor.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { post } from '../support/webchat.ts';
 
 const DEV = { WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' };
 
-let daemon: Agentd;
+let daemon: DaemonHere;
 let browser: Browser;
 
 beforeAll(async () => {
-  daemon = await startAgentd({ args: ['--dev'], env: DEV });
+  daemon = await startDaemonHere({ dev: true, env: DEV });
   if (!withoutBrowser) browser = await launch({ viewport: { width: 1280, height: 860 } });
 });
 afterAll(async () => {
@@ -67,7 +67,7 @@ describe('the demo page', () => {
   );
 
   it('does not exist without --dev', async () => {
-    const plain = await startAgentd();
+    const plain = await startDaemonHere();
     try {
       for (const path of ['/demo', '/demo/shop.js', '/demo/people', '/demo/token/ada', '/demo/requests']) {
         const response = await fetch(`${plain.url}${path}`);

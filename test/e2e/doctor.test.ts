@@ -9,7 +9,8 @@ import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { command } from '../support/command.ts';
-import { SECRET, startAgentd } from '../support/daemon.ts';
+import { SECRET } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
@@ -75,7 +76,7 @@ async function doctor(changes: Record<string, string> = {}) {
 let stopped: string;
 beforeAll(async () => {
   stopped = await mkdtemp(join(tmpdir(), 'agentd-doctor-stopped-'));
-  await (await startAgentd({ directory: stopped })).stop();
+  await (await startDaemonHere({ directory: stopped })).stop();
 });
 afterAll(() => rm(stopped, { recursive: true }));
 
@@ -88,7 +89,7 @@ function stateOfStopped(): string {
 
 describe('agentd doctor', () => {
   it('finds no problem while a daemon runs', async () => {
-    const daemon = await startAgentd({ directory, env: { TOKEN_ENCRYPTION_KEY: SEALING } });
+    const daemon = await startDaemonHere({ directory, env: { TOKEN_ENCRYPTION_KEY: SEALING } });
     const { code, findings } = await doctor();
     await daemon.stop();
     expect(findings.filter(({ outcome }) => outcome !== 'ok')).toEqual([

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { readAll, start } from '../support/event-stream.ts';
 import { token } from '../support/tokens.ts';
@@ -20,7 +20,7 @@ const servePage = (request: IncomingMessage, response: ServerResponse) => {
 const [shopPages, evilPages] = [createServer(servePage), createServer(servePage)];
 
 let dictation: Dictation;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let browser: Browser;
 let shop: string;
 let evilPort: number;
@@ -31,7 +31,7 @@ beforeAll(async () => {
   shop = `http://127.0.0.1:${port}`;
   evilPort = other ?? 0;
   dictation = await Dictation.start();
-  daemon = await startAgentd({
+  daemon = await startDaemonHere({
     env: {
       ...dictation.env,
       SSE_ENABLED: 'true',

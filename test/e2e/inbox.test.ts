@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -14,10 +14,11 @@ import { post } from '../support/webchat.ts';
 const directory = mkdtempSync(join(tmpdir(), 'agentd-inbox-'));
 let exchange: FakeExchange;
 /** The daemon of all tests. */
-let daemon: Agentd;
+let daemon: DaemonHere;
 let tests = 0;
 
-const start = () => startAgentd({ directory, env: { ...exchange.env(directory), INBOX_MAX_ATTEMPTS: '2' } });
+const start = () =>
+  startDaemonHere({ directory, env: { ...exchange.env(directory), INBOX_MAX_ATTEMPTS: '2' } });
 
 beforeAll(async () => {
   exchange = await FakeExchange.start();
@@ -36,7 +37,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await daemon.stop('SIGKILL');
+  await daemon.stop();
   await exchange.close();
   await rm(directory, { recursive: true, force: true });
 });

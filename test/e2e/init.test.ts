@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
-import { startAgentd } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 
 // The rules are in agentd-init(1).
 
@@ -143,7 +143,7 @@ describe('agentd init', () => {
 
   it('writes everything that the daemon needs to start', async () => {
     await init('--yes', '--channels', 'webchat');
-    const daemon = await startAgentd({ directory, env: { ADMIN_LISTEN: '127.0.0.1:0' } });
+    const daemon = await startDaemonHere({ directory, env: { ADMIN_LISTEN: '127.0.0.1:0' } });
     expect((await fetch(daemon.url)).status).toBe(200);
     await daemon.stop();
   });

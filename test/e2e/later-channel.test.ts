@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, readAll, SECRET, startAgentd } from '../support/daemon.ts';
+import { readAll, SECRET, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { effort } from '../support/effort.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
@@ -15,9 +16,9 @@ const NOTICE = 'Sorry, I couldn’t answer your message. Please try again later.
 
 let exchange: FakeExchange;
 /** The daemon for all tests that need no special settings. */
-let shared: Agentd;
+let shared: DaemonHere;
 /** A daemon with one run at a time, which gives up early. */
-let impatient: Agentd;
+let impatient: DaemonHere;
 let tests = 0;
 
 beforeAll(async () => {
@@ -42,24 +43,24 @@ afterAll(async () => {
 
 const newDirectory = () => mkdtempSync(join(tmpdir(), 'agentd-later-'));
 
-function startIn(directory: string, env: Record<string, string> = {}): Promise<Agentd> {
-  return startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
+function startIn(directory: string, env: Record<string, string> = {}): Promise<DaemonHere> {
+  return startDaemonHere({ directory, env: { ...exchange.env(directory), ...env } });
 }
 
-async function end(daemon: Agentd): Promise<void> {
-  await daemon.stop('SIGKILL');
+async function end(daemon: DaemonHere): Promise<void> {
+  await daemon.stop();
   await rm(daemon.directory, { recursive: true, force: true });
 }
 
 /** Starts a daemon for one test, in a new directory or in the directory of an earlier daemon. */
-async function start(env: Record<string, string> = {}, before?: Agentd): Promise<Agentd> {
+async function start(env: Record<string, string> = {}, before?: DaemonHere): Promise<DaemonHere> {
   const daemon = await startIn(before?.directory ?? newDirectory(), env);
   onTestFinished(() => end(daemon));
   return daemon;
 }
 
 /** Runs a command while a daemon runs. */
-function run({ directory }: Agentd, ...args: string[]): ReturnType<typeof command> {
+function run({ directory }: DaemonHere, ...args: string[]): ReturnType<typeof command> {
   return command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
 }
 
@@ -82,11 +83,11 @@ interface Said {
   metadata?: object;
 }
 
-function deliver({ url }: Agentd, body: object, headers: Record<string, string> = {}): Promise<Answer> {
+function deliver({ url }: DaemonHere, body: object, headers: Record<string, string> = {}): Promise<Answer> {
   return post(url, body, { path: '/telex', headers });
 }
 
-function tell(to: Agentd, ...messages: Said[]): Promise<Answer> {
+function tell(to: DaemonHere, ...messages: Said[]): Promise<Answer> {
   const sent = messages.map(({ id, user = 'u1', alias, thread = 't1', ...said }) => ({
     ...said,
     user: own(user),
@@ -215,7 +216,7 @@ describe('a reply that the platform does not accept', () => {
 
 describe('links', () => {
   /** A daemon with the builtin agent, which looks up the person for whom a message acts. */
-  let withApi: Agentd;
+  let withApi: DaemonHere;
   let api: FakeApi;
   beforeAll(async () => {
     api = await FakeApi.start({ secret: SECRET });
@@ -287,7 +288,7 @@ describe('links', () => {
 
 describe('when the daemon is stopped or killed', () => {
   it('it finishes current runs, stores the other messages, exits with 0, and answers them after the next start', async () => {
-    const to = await start({ AGENT_CONCURRENCY: '1' });
+    const to = await start({ AGENT_CONCURRENCY: '1', SHUTDOWN_GRACE_SECONDS: '25' });
     await tell(to, { text: 'wait 300 first' }, { text: 'second' });
     await tell(to, { thread: 't2', text: 'third' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -306,7 +307,13 @@ describe('when the daemon is stopped or killed', () => {
     let killAt = Number.POSITIVE_INFINITY;
     let killNow = () => {};
     let ending = false;
-    let to = await start();
+    const directory = newDirectory();
+    const startProcess = () => startAgentd({ directory, env: exchange.env(directory) });
+    let to = await startProcess();
+    onTestFinished(async () => {
+      await to.stop('SIGKILL');
+      await rm(directory, { recursive: true, force: true });
+    });
     let goOn = () => {};
     let started: Promise<void> = Promise.resolve();
     const load = Array.from({ length: 8 }, async (_, thread) => {
@@ -336,7 +343,7 @@ describe('when the daemon is stopped or killed', () => {
         goOn = resolve;
       });
       await to.stop('SIGKILL');
-      to = await start({}, to);
+      to = await startProcess();
       goOn();
     }
     ending = true;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -16,14 +16,14 @@ import { openAt } from '../unit/store/state-directory.ts';
 
 let directory: string;
 let exchange: FakeExchange;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let env: Record<string, string>;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'agentd-link-'));
   exchange = await FakeExchange.start();
   env = exchange.env(directory);
-  daemon = await startAgentd({ directory, env });
+  daemon = await startDaemonHere({ directory, env });
 });
 
 // Each test starts without links.
@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  await daemon.stop('SIGKILL');
+  await daemon.stop();
   await exchange.close();
   await rm(directory, { recursive: true, force: true });
 });
@@ -79,13 +79,13 @@ describe('agentd link before the first start of the daemon', () => {
     expect(linked.stderr).toBe(
       `created the store sqlite ${own.STATE_DIR}/agentd.db, because it did not exist; a daemon with a different STATE_DIR does not use it\n`,
     );
-    const later = await startAgentd({ directory: fresh, env: own });
+    const later = await startDaemonHere({ directory: fresh, env: own });
     try {
       await post(later.url, { messages: [{ user: 'u1', thread: 'u1', text: 'hello' }] }, { path: '/telex' });
       await exchange.until(() => exchange.taken.length === 1);
       expect(exchange.runs.at(-1)?.person?.email).toBe('bob@example.com');
     } finally {
-      await later.stop('SIGKILL');
+      await later.stop();
       await rm(fresh, { recursive: true, force: true });
     }
   });

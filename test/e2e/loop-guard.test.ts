@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
+import type { StartOptions } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { readAll, startRaw } from '../support/event-stream.ts';
 import { Gate } from '../support/gate.ts';
+import { sampleAgent } from '../support/sample-agent.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
@@ -14,7 +15,7 @@ import { type Answer, type Post, post } from '../support/webchat.ts';
 /** The windows are so long that all messages of a test are within them, even on a slow machine. */
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
 
-let daemon: Agentd;
+let daemon: DaemonHere;
 beforeAll(async () => {
   daemon = await guarded({
     env: { ...PATIENT, LOG_LEVEL: 'DEBUG', TRUST_PROXY: '1', SSE_ENABLED: 'true' },
@@ -23,18 +24,22 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 
 /** Starts a daemon with the loop guard on, as it is by default. */
-function guarded({ env, ...options }: StartOptions = {}): Promise<Agentd> {
-  return startAgentd({ ...options, env: { LOOP_GUARD_ENABLED: '', ...env } });
+function guarded({ env, ...options }: StartOptions = {}): Promise<DaemonHere> {
+  return startDaemonHere({ ...options, env: { LOOP_GUARD_ENABLED: '', ...env } });
 }
 
-async function guardedForThisTest(options: StartOptions = {}): Promise<Agentd> {
+async function guardedForThisTest(options: StartOptions = {}): Promise<DaemonHere> {
   const own = await guarded(options);
   onTestFinished(async () => void (await own.stop()));
   return own;
 }
 
 /** Sends a message. Its text is new, unless `members` has a text. */
-function say(user_id: string, members: Record<string, unknown> = {}, options: Post & { on?: Agentd } = {}) {
+function say(
+  user_id: string,
+  members: Record<string, unknown> = {},
+  options: Post & { on?: DaemonHere } = {},
+) {
   const { on = daemon, ...rest } = options;
   return post(on.url, { user_id, message: `Hello ${randomUUID()}`, ...members }, rest);
 }
@@ -48,19 +53,19 @@ async function sayTimes(count: number, ...args: Parameters<typeof say>): Promise
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
 
 /** Returns the messages of the guard's log lines that contain `about`. */
-function lines(about: string, on: Agentd = daemon): string[] {
+function lines(about: string, on: DaemonHere = daemon): string[] {
   return on
     .log()
     .map(({ msg }) => String(msg))
     .filter((msg) => msg.startsWith('[LoopGuard] ') && msg.includes(about));
 }
 
-function run(on: Agentd, ...args: string[]) {
+function run(on: DaemonHere, ...args: string[]) {
   return command(args, { cwd: on.directory });
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
-async function json(on: Agentd, ...args: string[]): Promise<any> {
+async function json(on: DaemonHere, ...args: string[]): Promise<any> {
   return JSON.parse((await run(on, ...args, '--json')).stdout);
 }
 
@@ -86,9 +91,8 @@ describe('A burst', () => {
   test('is detected even while the answers are slow: blocked messages do not wait for them', async () => {
     const gate = await Gate.open();
     onTestFinished(() => gate.close());
-    const runtime = resolve(import.meta.dirname, 'runtimes/gated.mjs');
     const slow = await guardedForThisTest({
-      env: { ...PATIENT, AGENT_RUNTIME: runtime, GATE_URL: gate.url },
+      env: { ...PATIENT, AGENT_RUNTIME: sampleAgent('gated-agent.mjs', gate.url) },
     });
     const sent = Array.from({ length: 6 }, (_, n) =>
       say('slow', { session_id: 's', message: `hold ${n}` }, { on: slow }),
@@ -120,7 +124,7 @@ describe('Repetition', () => {
 
 describe('The turns of a session', () => {
   const few = { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '2', LOOP_GUARD_MAX_MESSAGES: '1000' };
-  let on: Agentd;
+  let on: DaemonHere;
   beforeAll(async () => {
     on = await guarded({ env: few });
   });

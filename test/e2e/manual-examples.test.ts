@@ -7,7 +7,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
-import { SECRET, startAgentd } from '../support/daemon.ts';
+import { SECRET } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -31,7 +32,7 @@ afterEach(() => rm(directory, { recursive: true }));
 
 it('the channel of agentd-channel(7) runs as printed', async () => {
   await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7.md', '// telex.ts'));
-  const daemon = await startAgentd({
+  const daemon = await startDaemonHere({
     directory,
     env: { TELEX_ENABLED: 'true', MESSAGING_PLATFORMS: 'webchat,./telex.ts' },
   });
@@ -70,9 +71,9 @@ it('the channel of agentd-channel(7) with delayed answers runs as printed, and a
   expect(proof.stdout).toMatch(/pass [1-9][0-9]/);
   expect(proof.stdout).toMatch(/fail 0/);
 
-  const daemon = await startAgentd({
+  const daemon = await startDaemonHere({
     directory,
-    args: ['--dev'],
+    dev: true,
     env: { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', MESSAGING_PLATFORMS: 'webchat,./wire.ts' },
   });
   const run = (args: string[], input = '') => command(args, { cwd: directory, base: false, input });
@@ -107,7 +108,7 @@ it('the tools of the README work as printed', async () => {
   const [, example = ''] = /^```yaml\n(.*?tools:.*?)^```/ms.exec(text('README.md')) ?? [];
   await writeFile(join(directory, 'agentd.yaml'), example);
   const env = { PORT: '0', WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' };
-  const daemon = await startAgentd({ directory, args: ['--dev'], env });
+  const daemon = await startDaemonHere({ directory, dev: true, env });
   try {
     const called = await command(['tools', 'call', 'shop_listProducts'], { cwd: directory, base: false });
     expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('price')]);
@@ -120,7 +121,7 @@ it('the agent runtime of the README runs as printed', async () => {
   const source = /^```ts\n(import type \{ AgentRuntime \}.*?)^```$/ms.exec(text('README.md'))?.[1];
   if (!source) throw new Error('the README shows no agent runtime');
   await writeFile(join(directory, 'runtime.ts'), source);
-  const daemon = await startAgentd({ directory, env: { AGENT_RUNTIME: './runtime.ts' } });
+  const daemon = await startDaemonHere({ directory, env: { AGENT_RUNTIME: './runtime.ts' } });
   try {
     const { body } = await post(daemon.url, { user_id: 'ada', message: 'Hi.' });
     expect(body.response).toBe('You said: Hi.');
@@ -138,7 +139,7 @@ it('the tool and the runtime of agentd-agent(7) run as printed', async () => {
   api.misbehave('/orders/17', { status: 200, body: { status: 'open' } });
   api.misbehave('/orders/17/refund', { status: 200, body: { refunded: true } });
   const env = { API_BASE_URL: api.url, AGENT_RUNTIME: './runtime.ts' };
-  const daemon = await startAgentd({ directory, env });
+  const daemon = await startDaemonHere({ directory, env });
   try {
     const bearer = await token({ sub: 'ada', email: 'alice@example.com' });
     const { body } = await post(daemon.url, { user_id: 'ada', message: 'Well, who am I?' }, { bearer });
@@ -164,7 +165,7 @@ it('the business API of agentd-api(7) serves agentd as printed', async () => {
   await writeFile(join(directory, 'api.mjs'), source.replace(listen, told));
   const api = spawn(process.execPath, ['api.mjs'], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] });
   const [port] = (await once(api.stdout, 'data')) as [Buffer];
-  const daemon = await startAgentd({
+  const daemon = await startDaemonHere({
     directory,
     env: {
       API_BASE_URL: `http://127.0.0.1:${String(port).trim()}`,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { McpServer, SEARCH } from '../support/mcp-server.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -27,7 +27,7 @@ const PROGRAM = join(import.meta.dirname, '../fixtures/mcp-program.ts');
 const folder = mkdtempSync(join(tmpdir(), 'agentd-mcp-'));
 const env = { AGENT_RUNTIME: join(folder, 'agent.mjs'), DOCS_KEY: 'the-key-of-docs' };
 let server: McpServer;
-let daemon: Agentd;
+let daemon: DaemonHere;
 
 beforeAll(async () => {
   server = await McpServer.open();
@@ -59,7 +59,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const start = () => startAgentd({ env, args: ['--config', join(folder, 'agentd.yaml')], directory: folder });
+const start = () => startDaemonHere({ env, directory: folder });
 
 async function call(name: string, args: object, jwt?: string): Promise<unknown> {
   const message = `${name} ${JSON.stringify(args)}`;

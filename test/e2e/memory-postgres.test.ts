@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { callMemoryTools, lastPrompt } from '../support/memory-model.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
@@ -12,7 +12,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
   let server: Postgres;
   let model: FakeModel;
   let env: Record<string, string>;
-  let daemon: Agentd;
+  let daemon: DaemonHere;
   let bearer: string;
   let admin: string;
   let sessions = 0;
@@ -27,7 +27,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
       MEMORY_BACKEND: 'cloudsql',
       DATABASE_URL: (await server.createDatabase()).replace('postgres@', 'postgres:the-password@'),
     };
-    daemon = await startAgentd({ env: { ...env, ADMIN_LISTEN: '127.0.0.1:0' } });
+    daemon = await startDaemonHere({ env: { ...env, ADMIN_LISTEN: '127.0.0.1:0' } });
     admin = /(http:\S+)\/live/.exec(daemon.stdout())?.[1] ?? '';
     bearer = await token({ sub: 'ada' });
   });
@@ -53,7 +53,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
   const outages = () => daemon.log().filter(({ msg }) => String(msg).startsWith('long-term memory'));
 
   it('is shared by commands and by daemons that each have their own store', async () => {
-    const other = await startAgentd({ env });
+    const other = await startDaemonHere({ env });
     try {
       expect(await say('remember I like green tea')).toContain('I like green tea');
       await say('Which tea?', other);
@@ -95,7 +95,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     );
     expect(list.stderr + stdout).not.toContain('the-password');
 
-    const late = await startAgentd({ env });
+    const late = await startDaemonHere({ env });
     try {
       expect(await say('Which tea?', late)).toBe('Hello.');
     } finally {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { callMemoryTools, lastPrompt, lastTools } from '../support/memory-model.ts';
@@ -24,7 +24,7 @@ let directory: string;
 let model: FakeModel;
 let phone: FakePlatform;
 let team: FakePlatform;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let sessions = 0;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   phone = await FakePlatform.start(phonechat);
   team = await FakePlatform.start(teamchat);
   const env = { ...phone.env, ...team.env, AGENT_BASE_URL: model.url, AGENT_MODEL: 'fake' };
-  daemon = await startAgentd({ directory, env });
+  daemon = await startDaemonHere({ directory, env });
 });
 
 afterAll(async () => {
@@ -225,7 +225,7 @@ paths:
   /page: { get: { operationId: read, summary: Read the page, responses: { '200': { description: Page } } } }
 `;
   let pages: Server;
-  let poisoned: Agentd;
+  let poisoned: DaemonHere;
   let folder: string;
 
   beforeAll(async () => {
@@ -248,7 +248,7 @@ paths:
         '',
       ].join('\n'),
     );
-    poisoned = await startAgentd({
+    poisoned = await startDaemonHere({
       directory: folder,
       env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'fake' },
     });

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import msgbot from '../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, readAll, type StartOptions, startAgentd } from '../support/daemon.ts';
+import { readAll, type StartOptions } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 import { type Shop, startShop } from '../support/shop.ts';
@@ -17,11 +18,11 @@ const GROUP = '-1005550100';
 let platform: FakePlatform;
 let dictation: Dictation;
 /** The daemon of most tests. The tests dictate the replies of its agent, and each test has its own users. */
-let agent: Agentd;
+let agent: DaemonHere;
 /** A daemon for the same bot, with the API of the shop. */
 let shop: Shop;
 /** The daemon to which events are delivered. */
-let daemon: Agentd;
+let daemon: DaemonHere;
 let ada: string;
 let bob: string;
 let tests = 0;
@@ -29,7 +30,7 @@ let tests = 0;
 beforeAll(async () => {
   platform = await FakePlatform.start(msgbot);
   dictation = await Dictation.start();
-  agent = await startAgentd({ env: { ...platform.env, ...dictation.env } });
+  agent = await startDaemonHere({ env: { ...platform.env, ...dictation.env } });
   shop = await startShop({ env: platform.env });
 });
 
@@ -43,16 +44,16 @@ beforeEach(() => {
 });
 
 afterAll(async () => {
-  await agent.stop('SIGKILL');
+  await agent.stop();
   await shop.stop();
   await platform.close();
   await dictation.close();
 });
 
 /** Starts a daemon for one test. The test dictates the replies of its agent. */
-async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<Agentd> {
-  const started = await startAgentd({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
-  onTestFinished(() => started.stop('SIGKILL').then(() => {}));
+async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<DaemonHere> {
+  const started = await startDaemonHere({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
+  onTestFinished(() => started.stop().then(() => {}));
   daemon = started;
   return started;
 }

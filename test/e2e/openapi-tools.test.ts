@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -103,7 +103,7 @@ const api = createServer((request, response) => {
   }
   response.end(url.includes('/orders') ? '[{"id":7}]' : '{"name":"Kettle","cost":4}');
 });
-let daemon: Agentd;
+let daemon: DaemonHere;
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
@@ -118,7 +118,7 @@ beforeAll(async () => {
     API_PASSWORD: 'service-password',
     SHOP_KEY: 'key-1',
   };
-  daemon = await startAgentd({ directory: folder, env });
+  daemon = await startDaemonHere({ directory: folder, env });
 });
 afterAll(async () => {
   await daemon.stop();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { post } from '../support/webchat.ts';
 
 // Modules that an operator wrote, in a folder without node_modules: a channel that imports values from agentd, and a
@@ -49,12 +49,12 @@ function fail() {
 }
 `;
 
-let daemon: Agentd;
+let daemon: DaemonHere;
 beforeAll(async () => {
   writeFileSync(join(folder, 'slip.ts'), CHANNEL);
   writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
   const env = { MESSAGING_PLATFORMS: './slip.ts', AGENT_RUNTIME: './runtime.ts' };
-  daemon = await startAgentd({ directory: folder, env });
+  daemon = await startDaemonHere({ directory: folder, env });
 });
 afterAll(async () => {
   await daemon.stop();

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { explainError } from '../../src/cli/report-error.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { post } from '../support/webchat.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-plugins-'));
@@ -12,6 +13,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function write(path: string, text: string): void {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   writeFileSync(join(folder, path), text);
+}
+
+/** How the daemon says why it does not start. */
+async function failedStart(env: Record<string, string>) {
+  return explainError(await startDaemonHere({ directory: folder, env }).catch((reason: unknown) => reason));
 }
 
 /** The members that a plugin must have besides `name` and `apiVersion`. */
@@ -96,7 +102,7 @@ export default {
 `;
 
 describe('a third-party channel', () => {
-  let daemon: Agentd;
+  let daemon: DaemonHere;
   beforeAll(async () => {
     write('telex.ts', TELEX);
     write('node_modules/agentd-channel-xyz/index.js', XYZ);
@@ -104,7 +110,7 @@ describe('a third-party channel', () => {
       'node_modules/agentd-channel-xyz/package.json',
       JSON.stringify({ name: 'agentd-channel-xyz', version: '1.0.0', type: 'module', exports: './index.js' }),
     );
-    daemon = await startAgentd({
+    daemon = await startDaemonHere({
       directory: folder,
       env: {
         MESSAGING_PLATFORMS: 'webchat,./telex.ts,xyz',
@@ -167,14 +173,11 @@ describe('a third-party channel', () => {
 });
 
 describe('an invalid plugin prevents the start with exit code 78', () => {
-  /** Starts a daemon that refuses to start. @returns its standard error */
+  /** Starts a daemon that refuses to start. @returns the report of its problems */
   async function refused(platforms: string, env: Record<string, string> = {}): Promise<string> {
-    const { code, stdout, stderr } = await agentd(['serve'], {
-      cwd: folder,
-      env: { MESSAGING_PLATFORMS: platforms, ...env },
-    });
-    expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
-    return stderr;
+    const { message, exitCode } = await failedStart({ MESSAGING_PLATFORMS: platforms, ...env });
+    expect(exitCode).toBe(78);
+    return message;
   }
 
   test('and all problems are reported at once, each with the expected and the actual value', async () => {
@@ -226,8 +229,8 @@ test('a channel that cannot start makes the daemon exit with 69', async () => {
     'starter.ts',
     `export default { name: 'starter', apiVersion: 1, ${REST.replace('({ routes: [] })', "({ routes: [], start: async () => { throw new Error('no dial tone'); } })")} };`,
   );
-  const env = { MESSAGING_PLATFORMS: './starter.ts' };
-  const { code, stdout, stderr } = await agentd(['serve'], { cwd: folder, env });
-  expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
-  expect(stderr).toContain('agentd: the channel starter did not start: no dial tone\n');
+  expect(await failedStart({ MESSAGING_PLATFORMS: './starter.ts' })).toMatchObject({
+    message: 'the channel starter did not start: no dial tone',
+    exitCode: 69,
+  });
 });

@@ -8,9 +8,9 @@ import { type SeededRandom, seededRandom } from '../support/random.ts';
 import { RawConnection, type RawResponse } from '../support/raw-http.ts';
 import { post } from '../support/webchat.ts';
 
-const REQUESTS = effort(1_500, 10_000);
+const REQUESTS = effort(1_000, 10_000);
 /** How many of these requests warm up the daemon, until its memory has stopped growing. */
-const WARM_UP = effort(750, 3_000);
+const WARM_UP = effort(500, 3_000);
 /** Options for a small heap. In a larger heap, freed memory stays resident until it is needed. */
 const SMALL_HEAP = '--max-semi-space-size=1 --max-old-space-size=64';
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { readAll } from '../support/daemon.ts';
-import { type Shop, startShop } from '../support/shop.ts';
+import { type Shop, startShop, startShopProcess } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
 const WHO = 'Who am I?';
@@ -72,7 +72,7 @@ describe('stored tokens, by default,', () => {
 
 describe('agentd keys rotate while a daemon runs', () => {
   test('seals everything with the new key in the background; the old key can then be removed, and nobody has to sign in again', async () => {
-    const shop = await start();
+    const shop = await startShopProcess({ directory });
     const { session_id } = await signIn(shop);
     const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
     expect(link.code).toBe(0);

@@ -15,8 +15,10 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { explainError } from '../../src/cli/report-error.ts';
 import { command } from '../support/command.ts';
 import { agentd, BIN, baseEnv, SECRET, startAgentd } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -175,7 +177,7 @@ describe('serve', () => {
     expect((await post(first.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
     // A daemon that is killed leaves no lock behind.
     await first.stop('SIGKILL');
-    const third = await startAgentd({ directory: cwd });
+    const third = await startDaemonHere({ directory: cwd });
     expect(await third.stop()).toBe(0);
   });
 
@@ -186,10 +188,11 @@ describe('serve', () => {
     ['LOG_FILE', '/proc/agentd/agentd.log', 78, 'LOG_FILE=/proc/agentd/agentd.log'],
     ['LOG_FILE', '/dev', 78, 'LOG_FILE=/dev\n    wrong: cannot be opened: EISDIR'],
   ])('exits at once if %s=%s cannot be used', async (name, value, code, words) => {
-    const ended = await agentd(['serve'], { cwd: folderWith(), env: { [name]: value } });
-    expect([ended.code, ended.stdout]).toEqual([code, '']);
-    expect(ended.stderr).toContain(words);
-    expect(ended.stderr).not.toContain('defect of agentd');
+    const error: unknown = await startDaemonHere({ directory: folderWith(), env: { [name]: value } }).catch(
+      (reason: unknown) => reason,
+    );
+    const { message, exitCode, stack } = explainError(error);
+    expect([exitCode, message, stack]).toEqual([code, expect.stringContaining(words), undefined]);
   });
 });
 
@@ -273,7 +276,7 @@ describe('the log', () => {
   });
 
   test('the daemon reports once that the disk of LOG_FILE is full, and still serves', async () => {
-    const daemon = await startAgentd({ env: { LOG_FILE: '/dev/full' } });
+    const daemon = await startDaemonHere({ env: { LOG_FILE: '/dev/full' } });
     const asked = await post(daemon.url, { user_id: 'u', message: 'hello' });
     expect(asked.status).toBe(200);
     expect(await daemon.stop()).toBe(0);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { SECRET } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { freePort } from '../support/free-ports.ts';
 import { CLIENT, Issuer } from '../support/issuer.ts';
@@ -16,8 +17,8 @@ describe.skipIf(!hasRedis)('a sign-out at the authorization server', () => {
   let redis: RedisServer;
   let api: FakeApi;
   let issuer: Issuer;
-  let one: Agentd;
-  let other: Agentd;
+  let one: DaemonHere;
+  let other: DaemonHere;
   let env: Record<string, string>;
   const directory = mkdtempSync(join(tmpdir(), 'agentd-sign-out-'));
 
@@ -34,8 +35,8 @@ describe.skipIf(!hasRedis)('a sign-out at the authorization server', () => {
       STATE_DIR: join(directory, 'state'),
     };
     [one, other] = await Promise.all([
-      startAgentd({ directory, env: { ...env, PORT: String(port) } }),
-      startAgentd({ directory, env }),
+      startDaemonHere({ directory, env: { ...env, PORT: String(port) } }),
+      startDaemonHere({ directory, env }),
     ]);
   });
   afterAll(async () => {
@@ -47,7 +48,7 @@ describe.skipIf(!hasRedis)('a sign-out at the authorization server', () => {
   });
 
   /** Asks a daemon who the sender is. @returns the token of the lookup, and the session */
-  async function ask({ url }: Agentd, token?: string, session_id?: string) {
+  async function ask({ url }: DaemonHere, token?: string, session_id?: string) {
     const before = api.requests.length;
     const body = {
       user_id: 'visitor',

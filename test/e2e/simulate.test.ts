@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { agentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 
 // Tests `agentd simulate`, with which people can try any channel of a platform without an account. These tests use a
 // third-party channel in the folder of a `serve --dev`, and no settings.
@@ -16,12 +17,12 @@ const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
 for (const file of ['telex.ts', 'courier.ts', 'post-box.ts'])
   copyFileSync(join(import.meta.dirname, '../fixtures', file), join(folder, file));
 
-let daemon: Agentd;
+let daemon: DaemonHere;
 
 beforeAll(async () => {
-  daemon = await startAgentd({
+  daemon = await startDaemonHere({
     directory: folder,
-    args: ['--dev'],
+    dev: true,
     env: {
       STATE_DIR: '',
       JWT_SECRET_KEY: '',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
-import { isThorough } from '../support/effort.ts';
+import { effort, isThorough } from '../support/effort.ts';
 import { withoutNotify } from '../support/notify-socket.ts';
 import { post } from '../support/webchat.ts';
 
@@ -108,7 +108,7 @@ describe.skipIf(withoutNotify)('a daemon that inherits its socket', () => {
         return isOver;
       }),
     );
-    for (let restarts = 0; restarts < 2; restarts++) {
+    for (let restarts = 0; restarts < effort(1, 3); restarts++) {
       await more(12);
       await restart(running);
     }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { type ReadOptions, readAll, start } from '../support/event-stream.ts';
 import { token } from '../support/tokens.ts';
@@ -11,12 +11,12 @@ import { post } from '../support/webchat.ts';
 const SITE = 'https://shop.example';
 
 let dictation: Dictation;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let [ada, bob] = ['', ''];
 
 beforeAll(async () => {
   dictation = await Dictation.start();
-  daemon = await startAgentd({
+  daemon = await startDaemonHere({
     env: {
       ...dictation.env,
       SSE_ENABLED: 'true',

@@ -1,17 +1,17 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { effort } from '../support/effort.ts';
 import { eventsIn, read, readAll, type Seen, start } from '../support/event-stream.ts';
 
 let dictation: Dictation;
-let daemon: Agentd;
+let daemon: DaemonHere;
 
 beforeAll(async () => {
   dictation = await Dictation.start();
-  daemon = await startAgentd({ env: { ...dictation.env, SSE_ENABLED: 'true' } });
+  daemon = await startDaemonHere({ env: { ...dictation.env, SSE_ENABLED: 'true' } });
 });
 
 afterAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { eventsIn, read, readAll, type Seen, start, startRaw } from '../support/event-stream.ts';
 import { token } from '../support/tokens.ts';
@@ -8,11 +8,11 @@ import { post } from '../support/webchat.ts';
 const COOKIE_CLEARED = 'jwt_token=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax';
 
 let dictation: Dictation;
-let daemon: Agentd;
+let daemon: DaemonHere;
 
 beforeAll(async () => {
   dictation = await Dictation.start();
-  daemon = await startAgentd({
+  daemon = await startDaemonHere({
     env: {
       ...dictation.env,
       SSE_ENABLED: 'true',

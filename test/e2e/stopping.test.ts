@@ -8,6 +8,8 @@ import type { Readable } from 'node:stream';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
+import { isThorough } from '../support/effort.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { post } from '../support/webchat.ts';
 
@@ -57,38 +59,35 @@ async function session(id: string): Promise<{ turns: { text: string; reply: stri
   return JSON.parse(stdout);
 }
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
-  'on %s the running answer is finished, new requests get 503 with Retry-After, and the exit code is 0',
-  async (signal) => {
-    const daemon = await start();
-    const running = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
-    await held(daemon, 'wait');
-    daemon.signal(signal);
-    await stopping(daemon);
-    const refused = await post(daemon.url, { user_id: 'v', message: 'hello' });
-    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
-      503,
-      'unavailable',
-      'The daemon is stopping.',
-    ]);
-    expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
-    expect(refused.headers.get('x-request-id')).toBe(refused.body.request_id);
-    const status = await command(['status', '--url', daemon.url], { cwd: directory });
-    expect(status.code).toBe(69);
-    expect(status.stderr).toContain('It is stopping');
-    release(daemon);
-    const { status: answered, body } = await running;
-    expect([answered, body.response]).toEqual([200, 'One moment. Here it is.']);
-    expect(await daemon.exited).toBe(0);
-    expect((await session('s')).turns).toMatchObject([{ text: 'wait', outcome: 'answered' }]);
-  },
-);
-
-test('when the grace period ends before a request is answered, the request gets 503 and the exit code is 1', async () => {
-  const daemon = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
+test('on SIGTERM the running answer is finished, new requests get 503 with Retry-After, and the exit code is 0', async () => {
+  const daemon = await start();
   const running = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
   await held(daemon, 'wait');
   daemon.signal('SIGTERM');
+  await stopping(daemon);
+  const refused = await post(daemon.url, { user_id: 'v', message: 'hello' });
+  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+    503,
+    'unavailable',
+    'The daemon is stopping.',
+  ]);
+  expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  expect(refused.headers.get('x-request-id')).toBe(refused.body.request_id);
+  const status = await command(['status', '--url', daemon.url], { cwd: directory });
+  expect(status.code).toBe(69);
+  expect(status.stderr).toContain('It is stopping');
+  release(daemon);
+  const { status: answered, body } = await running;
+  expect([answered, body.response]).toEqual([200, 'One moment. Here it is.']);
+  expect(await daemon.exited).toBe(0);
+  expect((await session('s')).turns).toMatchObject([{ text: 'wait', outcome: 'answered' }]);
+});
+
+test('on SIGINT, too; when the grace period ends before a request is answered, the request gets 503 and the exit code is 1', async () => {
+  const daemon = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
+  const running = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
+  await held(daemon, 'wait');
+  daemon.signal('SIGINT');
   const { status, body, headers } = await running;
   expect([status, body.code]).toEqual([503, 'unavailable']);
   expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
@@ -132,15 +131,15 @@ test('a signal to the whole process group counts once, although the launcher pas
 test('a pending request to the model is aborted when the grace period has ended', async () => {
   const model = await FakeModel.start();
   model.script(['hang']);
-  const daemon = await startAgentd({
+  const daemon = await startDaemonHere({
     directory,
     env: { AGENT_MODEL: 'test', AGENT_BASE_URL: model.url, SHUTDOWN_GRACE_SECONDS: '0' },
   });
   const running = post(daemon.url, { user_id: 'u', message: 'hello' });
   await model.hanging;
-  daemon.signal('SIGTERM');
+  const stopped = daemon.stop();
   expect((await running).status).toBe(503);
-  expect(await daemon.exited).toBe(1);
+  expect(await stopped).toBe(1);
   await model.close();
 });
 
@@ -160,9 +159,11 @@ process.on('beforeExit', () => console.error(JSON.stringify({ end: 'by itself' }
 process.on('exit', () => console.error(JSON.stringify({ kept_alive_by: process.getActiveResourcesInfo() })));
 `;
 
-test.each([
-  ['after a delay in which it is not ready', { ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '1' }],
-  ['without a delay', {}],
+const DELAYED = { ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '1' };
+
+test.each<[title: string, env: Record<string, string>]>([
+  ['after a delay in which it is not ready', DELAYED],
+  ...(isThorough ? [['without a delay', {}] as [string, Record<string, string>]] : []),
 ])('nothing keeps the process alive when everything has stopped, %s', async (_title, env) => {
   const daemon = await start({
     ...env,

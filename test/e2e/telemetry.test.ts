@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
 import { Collector, type SeenSpan } from '../support/collector.ts';
-import { startAgentd } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 import { readAll, start } from '../support/event-stream.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { ADA, type Shop, startShop } from '../support/shop.ts';
@@ -249,7 +249,7 @@ describe('a message that is refused', () => {
 describe('a stop', () => {
   it('exports the remaining spans within the grace period', async () => {
     const own = await Collector.start();
-    const daemon = await startAgentd({
+    const daemon = await startDaemonHere({
       env: {
         OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${own.url}/ingest`,
         OTEL_BSP_SCHEDULE_DELAY: '600000',

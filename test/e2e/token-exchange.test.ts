@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../support/fake-authorization-server.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -41,7 +41,7 @@ const DOCUMENT = {
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-exchange-'));
 let authorization: FakeAuthorizationServer;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let bearers: (string | undefined)[] = [];
 /** The statuses of the next responses. All later responses have status 200. */
 let statuses: number[] = [];
@@ -74,7 +74,7 @@ tools:
 `,
     { mode: 0o600 },
   );
-  daemon = await startAgentd({
+  daemon = await startDaemonHere({
     directory: folder,
     env: { AGENT_RUNTIME: './runtime.mjs', BILLING_SECRET: EXCHANGE_CLIENT.client_secret },
   });

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { SECRET } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -75,7 +76,7 @@ export default {
 `;
 
 let api: FakeApi;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let env: Record<string, string>;
 
 beforeAll(async () => {
@@ -93,7 +94,7 @@ beforeAll(async () => {
     API_EMAIL: 'service@example.com',
     API_PASSWORD: 'service-password',
   };
-  daemon = await startAgentd({ directory: folder, env });
+  daemon = await startDaemonHere({ directory: folder, env });
 });
 afterEach(() => {
   api.behave();

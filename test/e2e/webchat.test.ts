@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeModel } from '../support/fake-model.ts';
-import { gate, type Shop, startShop } from '../support/shop.ts';
+import { gate, type Shop, startShop, startShopProcess } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 import type { Answer } from '../support/webchat.ts';
 
@@ -303,7 +303,7 @@ describe('Idempotency-Key', () => {
     const options = { headers: { 'Idempotency-Key': 'restart-1' } };
     const lost = { headers: { 'Idempotency-Key': 'restart-2' } };
     try {
-      const before = await startShop({ directory });
+      const before = await startShopProcess({ directory });
       const first = await before.say(HELLO, options);
       before.api.misbehave('/users', 'hang');
       const asked = before.api.next('/users');

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
 import { type Visitor, visit } from '../browser/visitor.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { until } from '../support/until.ts';
 
@@ -25,7 +26,7 @@ const directory = mkdtempSync(join(tmpdir(), 'agentd-widget-'));
 
 let origin: string;
 let dictation: Dictation;
-let daemon: Agentd;
+let daemon: DaemonHere;
 let browser: Browser;
 
 beforeAll(async () => {
@@ -34,7 +35,7 @@ beforeAll(async () => {
   await once(site, 'listening');
   origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
   dictation = await Dictation.start();
-  daemon = await startAgentd({ directory, env: settings() });
+  daemon = await startDaemonHere({ directory, env: settings() });
   browser = await launch();
 });
 afterEach(() => browser?.leave());
@@ -56,10 +57,8 @@ function settings(): Record<string, string> {
   };
 }
 
-/** Starts the same daemon again, at the same address and with the same state. */
-async function startAgain(): Promise<void> {
-  daemon = await startAgentd({ directory, env: { ...settings(), PORT: new URL(daemon.url).port } });
-}
+/** The settings of a daemon at the same address. */
+const again = () => ({ ...settings(), PORT: new URL(daemon.url).port });
 
 const shows = (visitor: Visitor, text: string | RegExp) =>
   visitor.answer.filter({ hasText: text }).waitFor({ timeout: 20_000 });
@@ -91,14 +90,17 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
   });
 
   it('continues an answer after a page load, and marks it as interrupted if the daemon was killed', async () => {
+    await daemon.stop();
+    const killed = await startAgentd({ directory, env: again() });
+    daemon = killed;
     dictation.say('killed', 'Half ');
     const visitor = await visit(browser.context, origin);
     await visitor.say('killed');
     await shows(visitor, 'Half');
     await visitor.page.reload();
     await shows(visitor, 'Half');
-    await daemon.stop('SIGKILL');
-    await startAgain();
+    await killed.stop('SIGKILL');
+    daemon = await startDaemonHere({ directory, env: again() });
     await visitor.trouble.getByText('The answer was interrupted').waitFor({ timeout: 20_000 });
     await shows(visitor, /^Half\s*$/);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
@@ -120,14 +122,14 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
     dictation.say('away', 'Here I am.');
     dictation.end('away');
-    await startAgain();
+    daemon = await startDaemonHere({ directory, env: again() });
     await shows(visitor, 'Here I am.');
     await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
     expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);
   });
 
   it('requests the answer in one piece, at the configured path, if the daemon has no streams', async () => {
-    const other = await startAgentd({
+    const other = await startDaemonHere({
       env: { ...settings(), SSE_ENABLED: 'false', WEBCHAT_WEBHOOK_PATH: '/talk' },
     });
     const first = daemon;

@@ -11,7 +11,7 @@ export interface Defect {
   changes: readonly Change[];
 }
 
-/** Defects that the histories must find, by name. Each defect disables one rule. The first two are found soonest. */
+/** Defects that the histories must find, by name. Each defect disables one rule. The first is found soonest. */
 export const DEFECTS: Readonly<Record<string, Defect>> = {
   'code-unasked': {
     says: 'a chat is connected although its user was not asked, because the person who made the code confirmed it',

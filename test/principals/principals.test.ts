@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { effort } from '../support/effort.ts';
+import { effort, isThorough } from '../support/effort.ts';
 import { DEFECTS } from './defects.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -24,9 +24,9 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
 
 describe('an attacker, a victim and a colleague', () => {
   it.each([
-    ['web', 600, 170_000],
-    ['chats', 150, 30_000],
-    ['deeds', 100, 20_000],
+    ['web', 200, 170_000],
+    ['chats', 50, 30_000],
+    ['deeds', 40, 20_000],
   ] as const)(
     'learn and do only what they may, in random histories (%s)',
     { timeout: 600_000 },
@@ -45,7 +45,7 @@ describe('an attacker, a victim and a colleague', () => {
     },
   );
 
-  it.each(Object.entries(DEFECTS).slice(0, effort(2, Object.keys(DEFECTS).length)))(
+  it.each(Object.entries(DEFECTS).slice(0, effort(1, Object.keys(DEFECTS).length)))(
     'reveal a broken rule of the service if the defect %s is inserted',
     { timeout: 300_000 },
     async (name, { theme, shows }) => {
@@ -56,7 +56,7 @@ describe('an attacker, a victim and a colleague', () => {
     },
   );
 
-  it('can replay a single history', { timeout: 60_000 }, async () => {
+  it.runIf(isThorough)('can replay a single history', { timeout: 60_000 }, async () => {
     const { code, stdout } = await principals('--only', '7', '--seed', '3');
     expect([stdout, code]).toEqual([expect.stringContaining('1 histories of seed 3'), 0]);
   });

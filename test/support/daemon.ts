@@ -19,10 +19,7 @@ const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/
 /** At least 256 bits, as the settings require. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
 
-export interface Agentd {
-  url: string;
-  pid: number;
-  directory: string;
+export interface DaemonOutput {
   /** The standard output so far: the banner. */
   stdout(): string;
   /** The standard error so far: the log lines, as JSON. */
@@ -32,6 +29,12 @@ export interface Agentd {
   logged(match: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   /** Forgets the output so far, for the next test. */
   forget(): void;
+}
+
+export interface Agentd extends DaemonOutput {
+  url: string;
+  pid: number;
+  directory: string;
   signal(signal: NodeJS.Signals): void;
   /** Sends SIGTERM or the given signal, and resolves to the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -81,6 +84,34 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     // Never kills the daemon, which may need some time to stop.
     forceKillAfterDelay: false,
   });
+  const output = watchOutput();
+  child.stdout.setEncoding('utf8').on('data', output.write);
+  child.stderr.setEncoding('utf8').on('data', output.writeError);
+  const ended = async () => {
+    const { exitCode = null } = await child;
+    output.end(exitCode);
+    return exitCode;
+  };
+  const exited = ended();
+  const url = await output.when((stdout) => /ready on (http:\S+)\n/.exec(stdout)?.[1]);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    directory,
+    ...output.output,
+    signal: (signal) => void child.kill(signal),
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      const exitCode = await exited;
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+      return exitCode;
+    },
+    exited,
+  };
+}
+
+/** Collects the output of a daemon. */
+export function watchOutput() {
   let stdout = '';
   let stderr = '';
   /** Undefined until the daemon has ended. */
@@ -89,26 +120,11 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
   const wake = () => {
     for (const listener of listeners) listener();
   };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-    wake();
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-    wake();
-  });
-  const ended = async () => {
-    const { exitCode = null } = await child;
-    code = exitCode;
-    wake();
-    return exitCode;
-  };
-  const exited = ended();
-
-  const when = <T>(found: () => T | undefined): Promise<T> =>
+  /** Resolves with what `found` finds first. */
+  const when = <T>(found: (stdout: string) => T | undefined): Promise<T> =>
     new Promise((resolvePromise, reject) => {
       const check = () => {
-        const result = found();
+        const result = found(stdout);
         if (result !== undefined) {
           listeners.delete(check);
           resolvePromise(result);
@@ -125,12 +141,7 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-
-  const url = await when(() => /ready on (http:\S+)\n/.exec(stdout)?.[1]);
-  return {
-    url,
-    pid: child.pid ?? 0,
-    directory,
+  const output: DaemonOutput = {
     stdout: () => stdout,
     stderr: () => stderr,
     log: lines,
@@ -139,14 +150,22 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
       stdout = '';
       stderr = stderr.slice(stderr.lastIndexOf('\n') + 1);
     },
-    signal: (signal) => void child.kill(signal),
-    async stop(signal = 'SIGTERM') {
-      child.kill(signal);
-      const exitCode = await exited;
-      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
-      return exitCode;
+  };
+  return {
+    output,
+    when,
+    write(text: string) {
+      stdout += text;
+      wake();
     },
-    exited,
+    writeError(text: string) {
+      stderr += text;
+      wake();
+    },
+    end(exitCode: number | null) {
+      code = exitCode;
+      wake();
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
+import { sampleAgent } from './sample-agent.ts';
 
 /** A server on loopback that tells the sample agent (test/fixtures/dictated-agent.ts) what to answer. */
 export class Dictation {
@@ -10,6 +10,7 @@ export class Dictation {
   readonly #said = new Map<string, { status: number; body?: string }[]>();
   readonly #waiting = new Map<string, ServerResponse>();
   readonly #begun = new Map<string, () => void>();
+  #agent = '';
   readonly #server = createServer((request, response) => {
     const text = new URL(request.url ?? '', 'http://dictation').searchParams.get('text') ?? '';
     if (request.method === 'POST') {
@@ -24,14 +25,15 @@ export class Dictation {
     const dictation = new Dictation();
     dictation.#server.listen(0, '127.0.0.1');
     await once(dictation.#server, 'listening');
+    const { port } = dictation.#server.address() as AddressInfo;
+    dictation.#agent = sampleAgent('dictated-agent.ts', `http://127.0.0.1:${port}`);
     return dictation;
   }
 
   /** Settings for the daemon. */
   get env(): Record<string, string> {
     return {
-      AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/dictated-agent.ts'),
-      DICTATION_URL: `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`,
+      AGENT_RUNTIME: this.#agent,
     };
   }
 

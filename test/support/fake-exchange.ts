@@ -3,6 +3,7 @@ import { copyFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { sampleAgent } from './sample-agent.ts';
 
 export interface SentText {
   id: string;
@@ -41,6 +42,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
   answer: (text: SentText) => Answer = () => ({ status: 200 });
   /** Called for each run. The run continues when the returned promise resolves. */
   holdRun: (run: Run) => Promise<void> = async () => {};
+  #agent = '';
   readonly #server = createServer((request, response) => {
     this.#receive(request, response).catch((error: Error) => response.destroy(error));
   });
@@ -50,6 +52,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     exchange.setMaxListeners(0);
     exchange.#server.listen(0, '127.0.0.1');
     await once(exchange.#server, 'listening');
+    exchange.#agent = sampleAgent('telling-agent.ts', exchange.url);
     return exchange;
   }
 
@@ -60,15 +63,12 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
   /** Settings of a daemon with the sample agent and the channel telex, both loaded from their files. */
   env(directory: string): Record<string, string> {
     const plugin = join(directory, 'telex.ts');
-    const agent = join(directory, 'telling-agent.ts');
     const samples = resolve(import.meta.dirname, '../fixtures');
     copyFileSync(join(samples, 'telex.ts'), plugin);
-    copyFileSync(join(samples, 'telling-agent.ts'), agent);
     return {
       MESSAGING_PLATFORMS: `webchat,${plugin}`,
       TELEX_API_URL: this.url,
-      RUNS_URL: this.url,
-      AGENT_RUNTIME: agent,
+      AGENT_RUNTIME: this.#agent,
     };
   }
 

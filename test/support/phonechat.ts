@@ -7,7 +7,8 @@ import phonechat from '../../plugins/phonechat/index.ts';
 import { toMessageId } from '../../plugins/phonechat/simulator.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from './command.ts';
-import { type Agentd, SECRET, startAgentd } from './daemon.ts';
+import { SECRET } from './daemon.ts';
+import { type DaemonHere, startDaemonHere } from './daemon-here.ts';
 import { FakeApi } from './fake-api.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
 
@@ -35,7 +36,7 @@ export class Phonechat {
   ada = ADA;
   bob = BOB;
   hidden = HIDDEN;
-  #daemon: Agentd | null = null;
+  #daemon: DaemonHere | null = null;
   #settings: Record<string, string> = {};
   #meetings = 0;
 
@@ -58,9 +59,9 @@ export class Phonechat {
     };
   }
 
-  async start(settings: Record<string, string> = {}): Promise<Agentd> {
+  async start(settings: Record<string, string> = {}): Promise<DaemonHere> {
     this.#settings = settings;
-    this.#daemon = await startAgentd({ directory: this.directory, env: this.env });
+    this.#daemon = await startDaemonHere({ directory: this.directory, env: this.env });
     return this.#daemon;
   }
 
@@ -75,7 +76,7 @@ export class Phonechat {
     this.#daemon?.forget();
   }
 
-  get daemon(): Agentd {
+  get daemon(): DaemonHere {
     if (!this.#daemon) throw new Error('the daemon is not running');
     return this.#daemon;
   }
@@ -149,7 +150,7 @@ export class Phonechat {
   }
 
   async stop(): Promise<void> {
-    await this.#daemon?.stop('SIGKILL');
+    await this.#daemon?.stop();
     await this.platform.close();
     await this.api.close();
     await rm(this.directory, { recursive: true, force: true });

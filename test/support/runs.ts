@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
+import { sampleAgent } from './sample-agent.ts';
 
 /** A server that gets a report of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
 export class Runs extends EventEmitter<{ came: [] }> {
@@ -24,10 +24,8 @@ export class Runs extends EventEmitter<{ came: [] }> {
 
   /** Settings for the daemon. */
   get env(): Record<string, string> {
-    return {
-      AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/telling-agent.ts'),
-      RUNS_URL: `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`,
-    };
+    const { port } = this.#server.address() as AddressInfo;
+    return { AGENT_RUNTIME: sampleAgent('telling-agent.ts', `http://127.0.0.1:${port}`) };
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import { command } from './command.ts';
 import { type Agentd, SECRET, type StartOptions, startAgentd } from './daemon.ts';
+import { type DaemonHere, startDaemonHere } from './daemon-here.ts';
 import { FakeApi, type FakeApiOptions } from './fake-api.ts';
 import { type Answer, type Post, post } from './webchat.ts';
 
@@ -17,9 +18,9 @@ export const GRACE = {
 };
 
 /** A daemon in front of a shop's API, as its users and its operator see it. */
-export interface Shop {
+export interface Shop<Daemon = DaemonHere> {
   api: FakeApi;
-  daemon: Agentd;
+  daemon: Daemon;
   /** Sends POST /webchat/message. */
   say(body: unknown, options?: Post): Promise<Answer>;
   /** Runs a command while the daemon runs. */
@@ -32,11 +33,23 @@ export interface Shop {
   stop(): Promise<void>;
 }
 
-export interface ShopOptions extends StartOptions {
+export interface ShopOptions extends Pick<StartOptions, 'env' | 'directory'> {
   api?: Partial<FakeApiOptions>;
 }
 
-export async function startShop({ api: apiOptions, ...options }: ShopOptions = {}): Promise<Shop> {
+export function startShop(options: ShopOptions = {}): Promise<Shop> {
+  return openShop(startDaemonHere, options);
+}
+
+/** The same with a daemon that a test can kill. */
+export function startShopProcess(options: ShopOptions = {}): Promise<Shop<Agentd>> {
+  return openShop(startAgentd, options);
+}
+
+async function openShop<Daemon extends DaemonHere>(
+  start: (options: ShopOptions) => Promise<Daemon>,
+  { api: apiOptions, ...options }: ShopOptions,
+): Promise<Shop<Daemon>> {
   const api = await FakeApi.start({ secret: SECRET, users: [ADA, GRACE], ...apiOptions });
   const env = {
     API_BASE_URL: api.url,
@@ -44,7 +57,7 @@ export async function startShop({ api: apiOptions, ...options }: ShopOptions = {
     API_PASSWORD: 'service-password',
     ...options.env,
   };
-  const daemon = await startAgentd({ ...options, env });
+  const daemon = await start({ ...options, env });
   const run = (...args: string[]) => command(args, { cwd: daemon.directory, env });
   return {
     api,

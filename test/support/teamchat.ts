@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import teamchat from '../../plugins/teamchat/index.ts';
 import { signRequest } from '../../plugins/teamchat/verify.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
-import { type Agentd, startAgentd } from './daemon.ts';
+import { type DaemonHere, startDaemonHere } from './daemon-here.ts';
 import { Dictation } from './dictation.ts';
 import { type DaemonAnswer, FakePlatform } from './fake-platform.ts';
 
@@ -30,7 +30,7 @@ export class Workspace {
   readonly directory = mkdtempSync(join(tmpdir(), 'agentd-teamchat-'));
   readonly platform: FakePlatform;
   readonly dictation: Dictation;
-  #daemon: Agentd | null = null;
+  #daemon: DaemonHere | null = null;
 
   private constructor(platform: FakePlatform, dictation: Dictation) {
     this.platform = platform;
@@ -43,13 +43,13 @@ export class Workspace {
   }
 
   /** Starts the daemon, or a new daemon after the previous one has ended. */
-  async run(env: Record<string, string> = {}): Promise<Agentd> {
+  async run(env: Record<string, string> = {}): Promise<DaemonHere> {
     const { directory, platform, dictation } = this;
-    this.#daemon = await startAgentd({ directory, env: { ...platform.env, ...dictation.env, ...env } });
+    this.#daemon = await startDaemonHere({ directory, env: { ...platform.env, ...dictation.env, ...env } });
     return this.#daemon;
   }
 
-  get daemon(): Agentd {
+  get daemon(): DaemonHere {
     if (this.#daemon === null) throw new Error('no daemon runs');
     return this.#daemon;
   }
@@ -106,7 +106,7 @@ export class Workspace {
   }
 
   async close(): Promise<void> {
-    await this.#daemon?.stop('SIGKILL');
+    await this.#daemon?.stop();
     await this.platform.close();
     await this.dictation.close();
     await rm(this.directory, { recursive: true, force: true });

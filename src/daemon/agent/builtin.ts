@@ -1,6 +1,7 @@
 import type { AgentRuntime, AgentTurn, ConfirmedAction } from '../../agent/index.ts';
 import type { UserLookUp } from './agent.ts';
 import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
+import { serviceName } from './prompt.ts';
 import {
   failureWords,
   fieldName,
@@ -9,7 +10,6 @@ import {
   unmarked,
   valueAsMarkdown,
 } from './record-markdown.ts';
-import { serviceName } from './service-name.ts';
 
 /** Lengths are bounded, so that no text can make the search slow. */
 const EMAIL = /[^\s@<>()[\],;:"'`|]{1,64}@[^\s@<>()[\],;:"'`|]{1,189}/;

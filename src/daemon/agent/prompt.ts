@@ -2,7 +2,6 @@ import type { ModelMessage } from 'ai';
 import type { AgentTurn, PastCall, PastExchange, ToolAnswer } from '../../agent/index.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { estimateTokens } from './model-meter.ts';
-import { serviceName } from './service-name.ts';
 
 /** Maximum size of the exchanges from before sign-in, in tokens. */
 const QUOTED_TOKENS = 2_000;
@@ -261,4 +260,12 @@ export function fittingExchanges<E extends Exchange>(exchanges: readonly E[], to
 /** JSON that contains nothing that could close the fence around it. */
 export function fencedJson(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
+}
+
+/** Default of `APP_NAME`: the name of this program, which means nothing to the people who write. */
+const PROGRAM = 'agentd';
+
+/** The name of the assistant's service, for people; null if `APP_NAME` does not name one. */
+export function serviceName({ app_name }: { app_name: string }): string | null {
+  return app_name === PROGRAM ? null : app_name;
 }

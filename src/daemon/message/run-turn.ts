@@ -1,6 +1,5 @@
 import { clientTag } from '../session/ids.ts';
-import { ClaimLost } from '../store/claim-lost.ts';
-import { CommitUnknown } from '../store/commit-unknown.ts';
+import { ClaimLost, CommitUnknown } from '../store/failures.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import type { StreamStore } from '../store/streams.ts';
 import type { TurnChanges } from '../store/turns.ts';

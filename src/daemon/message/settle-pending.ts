@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import { type Action, seenReplies, toQuestionId } from '../store/actions.ts';
-import { ClaimLost } from '../store/claim-lost.ts';
+import { ClaimLost } from '../store/failures.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
   type AnswerFacts,

@@ -12,7 +12,7 @@ const RETRY_MAX_MS = 250;
 export const LAST_LINES_MS = 1000;
 
 /** Writes as many of the bytes as fit now and returns their number. Throws EAGAIN if none fits. */
-type WriteSome = (bytes: Uint8Array) => number;
+export type WriteSome = (bytes: Uint8Array) => number;
 
 /**
  * Writes the log to standard error. A line is written before the call returns, so that it survives `kill -9`. A reader

@@ -4,7 +4,7 @@ import { maskTokens } from '../settings/secret.ts';
 import { sourceLocation } from '../syntax/source-location.ts';
 import { escapeControls } from '../texts/printable.ts';
 import { formatLogLine } from './log-line.ts';
-import { LogFile, LogOutput, standardError } from './log-output.ts';
+import { LogFile, LogOutput, standardError, type WriteSome } from './log-output.ts';
 
 export type Log = pino.Logger;
 
@@ -14,6 +14,8 @@ interface LogOptions {
   file?: string | undefined;
   /** What stderr gets: `TEXT` is for people. `AUTO` is text on a terminal, and JSON otherwise. */
   format: 'AUTO' | 'JSON' | 'TEXT';
+  /** Writes to standard error, unless the log of a test goes elsewhere. */
+  writeError?: WriteSome;
   /** Whether each line on stderr begins with the prefix that gives it a priority in the journal of systemd. */
   prefixed?: boolean;
 }
@@ -39,7 +41,9 @@ export function createLog(options: LogOptions): ProcessLog {
     const priority = options.prefixed ? priorityPrefix(line) : '';
     return `${priority}${isText ? formatLogLine(line, { colour }) : line}`;
   };
-  const output = new LogOutput(standardError(), (dropped) => form(droppedLine(dropped)));
+  const output = new LogOutput(options.writeError ?? standardError(), (dropped) =>
+    form(droppedLine(dropped)),
+  );
   const tell = (line: string) => output.write(form(line));
   const file = options.file ? new LogFile(options.file, tell) : undefined;
   const write = (line: string) => {

@@ -1,8 +1,8 @@
 import type { Log } from '../process/log.ts';
 import type { Cancellation } from '../time/cancellation.ts';
 import type { AlarmClock } from '../time/clock.ts';
-import { ClaimLost } from './claim-lost.ts';
 import { CLAIM_MS, type Claim } from './claims.ts';
+import { ClaimLost } from './failures.ts';
 
 /** How often claims are renewed, ms. A claim does not expire if a single renewal fails. */
 const RENEW_MS = CLAIM_MS / 3;

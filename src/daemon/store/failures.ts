@@ -94,3 +94,23 @@ export class StoreTooOld extends Error {
     this.name = 'StoreTooOld';
   }
 }
+
+/** The store failed while a turn was committed: it is not known whether the turn is stored. */
+export class CommitUnknown extends AgentdError {
+  constructor(cause: StoreUnavailable) {
+    super('unavailable', cause.message, { retryAfter: 5, cause });
+    this.name = 'CommitUnknown';
+  }
+}
+
+/**
+ * The claim of a message that is being answered is gone: another process took it over, or an administrator ended it.
+ */
+export class ClaimLost extends AgentdError {
+  constructor() {
+    super('unavailable', 'Another process has taken over this message, or an administrator ended it.', {
+      retryAfter: 5,
+    });
+    this.name = 'ClaimLost';
+  }
+}

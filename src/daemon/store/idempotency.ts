@@ -1,5 +1,6 @@
 import type { Confirmation, Receipts } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
+import { clientTag } from '../session/ids.ts';
 import {
   type ClaimState,
   claimSteps,
@@ -10,7 +11,6 @@ import {
   renewed,
 } from './claim-state.ts';
 import { CLAIM_MS, type KeyClaim } from './claims.ts';
-import { clientOfKey } from './client-of-key.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
 /** How long a key stays bound to its body after its request failed, ms. */
@@ -179,4 +179,15 @@ function putClaimed(tx: Tx, key: string, fingerprint: string, claim: ClaimState)
     ...started,
     expires_at: tx.now + CLAIM_MS + KEY_MEMORY_MS,
   });
+}
+
+/**
+ * The tag of the anonymous client to whom an idempotency key belongs (`toIdempotencyKey`); null if the key
+ * belongs to a person, or to a message of a platform.
+ */
+export function clientOfKey(key: string): string | null {
+  if (!key.startsWith('[')) return null;
+  const [, sender] = JSON.parse(key) as [string, string[]];
+  const [kind, address] = sender;
+  return kind === 'client' && address !== undefined ? clientTag(address) : null;
 }

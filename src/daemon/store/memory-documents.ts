@@ -1,7 +1,7 @@
 import type { MemoryOwner } from '../identity/memory-owner.ts';
-import { aliasChange } from './alias-change.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import type { Memory, MemoryStore } from './memories.ts';
+import { aliasChange } from './memories.ts';
 import { extractTerms, wantedTerms } from './memory-terms.ts';
 import { rankMemories } from './rank-memories.ts';
 

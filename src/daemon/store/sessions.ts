@@ -22,7 +22,6 @@ import {
   sessionIds,
   turns,
 } from './session-document.ts';
-import { shownTurns } from './shown-turns.ts';
 
 /** Sessions and their turns. An expired session is treated as absent, even if it is not deleted yet. */
 export interface SessionStore {
@@ -161,4 +160,11 @@ export function endSession(tx: Tx, { session }: StoredSession): void {
   withdrawIn(tx, tag);
   dropSession(tx, session);
   tx.delete(GUARD_TURNS, tag);
+}
+
+/** The answered turns that a reader may see, in the given order. */
+export function shownTurns({ person, nobodys }: HistoryReader, turns: readonly StoredTurn[]): StoredTurn[] {
+  return turns
+    .filter((turn) => turn.outcome === 'answered')
+    .filter((turn) => turn.person === person || (turn.person === null && nobodys));
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
+import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import type { Session, StoredTurn } from '../../../src/daemon/session/session.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
@@ -118,6 +119,28 @@ async function stored(
     await commitUnderClaim(store, 'pigeon_alice_1', { turn: { record, ttl_ms: 3_600_000 }, trace });
   await store.close();
 }
+
+it('guard list names a blocked person by e-mail address, if a session knows it', async () => {
+  await stored([signedIn()]);
+  const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock: systemClock });
+  const limits = {
+    ...{ max_messages: 1, window_ms: 60_000, cooldown_ms: 60_000, max_turns: 9, repeat_threshold: 9 },
+    ...{ repeat_window_ms: 60_000, session_ttl_ms: 60_000 },
+  };
+  for (const [user_id, person] of [
+    ['alice', ALICE],
+    ['bob', personKey({ sub: '43' })],
+  ] as const) {
+    const user = guardUser({ platform: 'pigeon', user_id, person, address: null });
+    for (const text of ['one', 'two'])
+      await store.guard.check({ user, session_id: user_id, text, message_id: null, sent_at: null }, limits);
+  }
+  await store.close();
+  const { stdout } = await agentd('guard', 'list');
+  expect(stdout).toContain('alice (signed in as a@b.c)');
+  expect(stdout).toContain('bob (signed in as 43)');
+  expect(JSON.parse((await agentd('guard', 'list', '--json')).stdout)[0]).not.toHaveProperty('name');
+});
 
 describe('sessions list', () => {
   it('finds nothing if no daemon has stored anything yet, and creates nothing', async () => {

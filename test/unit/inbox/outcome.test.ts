@@ -7,7 +7,7 @@ import {
   judgeRun,
   toPlatformFailure,
 } from '../../../src/daemon/inbox/outcome.ts';
-import { CommitUnknown } from '../../../src/daemon/store/commit-unknown.ts';
+import { CommitUnknown } from '../../../src/daemon/store/failures.ts';
 import { token } from '../../support/tokens.ts';
 
 const agentFailed = (cause: unknown) => new AgentdError('agent_failed', 'The agent failed.', { cause });

@@ -11,7 +11,7 @@ import {
 } from '../../../src/daemon/identity/memory-owner.ts';
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
-import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
+import { ClaimLost } from '../../../src/daemon/store/failures.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';

@@ -1,7 +1,7 @@
 import type { ToolAnswer } from '../../../agent/index.ts';
 import { findSendersLink } from '../../linking/links.ts';
 import type { Action } from '../../store/actions.ts';
-import { ClaimLost } from '../../store/claim-lost.ts';
+import { ClaimLost } from '../../store/failures.ts';
 import { chooseCredentials } from '../../tools/choose-credential.ts';
 import { recordedSummary } from '../../tools/journal/action-record.ts';
 import { turnKey } from '../keys.ts';

@@ -1,6 +1,6 @@
 import { AgentFailure, requestedWait } from '../../agent/agent.ts';
 import { AgentdError } from '../../errors.ts';
-import { ClaimLost } from '../../store/claim-lost.ts';
+import { ClaimLost } from '../../store/failures.ts';
 import { sourceLocation } from '../../syntax/source-location.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
 import type { StepLine } from '../../trace/trace-record.ts';

@@ -2,7 +2,7 @@ import type { PastCall, PastExchange } from '../../../agent/index.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { isTainted, openTurnText, type StoredTurn, sessionTag } from '../../session/session.ts';
 import type { HistoryReader } from '../../store/sessions.ts';
-import { shownTurns } from '../../store/shown-turns.ts';
+import { shownTurns } from '../../store/sessions.ts';
 import type { Summary } from '../../store/summaries.ts';
 import { BEGUN_TURNS } from '../../store/turns.ts';
 import type { Services } from '../services.ts';

@@ -2,7 +2,7 @@ import { runtimeName } from '../../agent/load.ts';
 import { closeRecording, maskedCopy } from '../../agent/recording.ts';
 import { AgentdError } from '../../errors.ts';
 import { sessionTag } from '../../session/session.ts';
-import { ClaimLost } from '../../store/claim-lost.ts';
+import { ClaimLost } from '../../store/failures.ts';
 import type { NewRecording } from '../../store/recordings.ts';
 import type { TraceLine } from '../../trace/trace-record.ts';
 import type { Services } from '../services.ts';

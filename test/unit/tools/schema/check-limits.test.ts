@@ -3,6 +3,7 @@ import { checkArguments } from '../../../../src/daemon/tools/schema/check-argume
 import { checkSchema, compileSchema } from '../../../../src/daemon/tools/schema/compile-schema.ts';
 import type { JsonSchema } from '../../../../src/daemon/tools/tool.ts';
 import { cpuTime } from '../../../support/cpu-time.ts';
+import { effort } from '../../../support/effort.ts';
 
 // Schemas come from other people's documents and servers, and arguments from models. Neither may block the daemon.
 
@@ -122,7 +123,6 @@ describe('the size of arguments is limited before anything is checked', () => {
 describe('a check that takes too long is refused in words', () => {
   const objects = Array.from({ length: 3_000 }, (_, index) => ({ a: 'x', b: index }));
   it.each<[string, JsonSchema, unknown]>([
-    ['a pattern', { type: 'string', pattern: '^(a+)+$' }, `${'a'.repeat(60)}!`],
     ['a format', { type: 'string', format: 'url' }, `http://a@${'::'.repeat(30_000)}!`],
     [
       'the pattern of names',
@@ -155,7 +155,8 @@ describe('a check that takes too long is refused in words', () => {
 
   it('and the next check is not affected', () => {
     const schema = { type: 'object', properties: { value: { type: 'string', pattern: '^(a+)+$' } } };
-    expect(checkArguments(schema, { value: `${'a'.repeat(60)}!` })).toMatchObject({ ok: false });
+    const checked = soon(() => checkArguments(schema, { value: `${'a'.repeat(60)}!` }));
+    expect(checked).toEqual({ ok: false, message: TOO_SLOW, too_slow: true });
     expect(checkArguments(schema, { value: 'aa' })).toEqual({ ok: true, args: { value: 'aa' } });
   });
 });
@@ -176,14 +177,16 @@ describe('patterns of a schema', () => {
     expect(checked({ pattern }, differs)).toMatchObject({ ok: false });
   });
 
-  it.each(['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '^(?:a?){40}a{40}$', '^(a*)*b$', '(.*a){20}'])(
+  const explosive = ['^(a|a)*$', '(.*a){20}', '^(a|aa)+$', '^(?:a?){40}a{40}$', '^(a*)*b$'];
+  it.each(explosive.slice(0, effort(2, explosive.length)))(
     'such as %s cannot block the daemon',
     (pattern) => {
       expect(checked({ pattern }, `${'a'.repeat(35)}!`)).toHaveProperty('ok');
     },
   );
 
-  it.each(['a+$', '[^b]+$', '^c|a+$', '.*c'])(
+  const anywhere = ['^c|a+$', 'a+$', '[^b]+$', '.*c'];
+  it.each(anywhere.slice(0, effort(1, anywhere.length)))(
     'such as %s, which can begin anywhere in the text, cannot block the daemon either',
     (pattern) => {
       expect(checked({ pattern }, `${'a'.repeat(65_000)}b`)).toMatchObject({ ok: false, message: TOO_SLOW });

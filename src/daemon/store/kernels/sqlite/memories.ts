@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3';
 import type { MemoryOwner } from '../../../identity/memory-owner.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
-import { aliasChange } from '../../alias-change.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';
+import { aliasChange } from '../../memories.ts';
 import { extractTerms, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
 import { rankMemories } from '../../rank-memories.ts';
 import type { SqliteKernel } from './kernel.ts';

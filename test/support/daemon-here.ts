@@ -1,0 +1,67 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describeDaemon, describeDev } from '../../src/daemon/banner.ts';
+import { prepareDev } from '../../src/daemon/dev/prepare.ts';
+import { createLog } from '../../src/daemon/process/log.ts';
+import { startDaemon } from '../../src/daemon/serve.ts';
+import { configure } from '../../src/daemon/settings/configure/configure.ts';
+import type { Place } from '../../src/daemon/settings/sources.ts';
+import { type Agentd, baseEnv, type StartOptions, watchOutput } from './daemon.ts';
+
+/** A daemon in the process of the test. It has no process of its own to send signals to. */
+export type DaemonHere = Omit<Agentd, 'pid' | 'signal' | 'exited' | 'stop'> & {
+  /** Stops the daemon as SIGTERM does. */
+  stop(): Promise<number | null>;
+};
+
+/** A run that a test holds up does not hold up the end of the test. */
+const QUICK_STOP = { SHUTDOWN_GRACE_SECONDS: '1' };
+
+/**
+ * Starts a daemon from the sources in the process of the test. This needs a tenth of the CPU time of `startAgentd`,
+ * which is for tests of the process: signals, exit codes, crashes, standard error, the build.
+ */
+export async function startDaemonHere(
+  options: Pick<StartOptions, 'env' | 'directory'> & { dev?: boolean } = {},
+): Promise<DaemonHere> {
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
+  const output = watchOutput();
+  const place: Place = { env: { ...baseEnv(directory), ...QUICK_STOP, ...options.env }, cwd: directory };
+  // It is looked up in the working directory of the process.
+  const { AGENT_RUNTIME: runtime } = place.env;
+  if (runtime?.startsWith('./')) place.env.AGENT_RUNTIME = join(directory, runtime);
+  const { daemon, dev } = await start(place, options.dev === true, output.writeError);
+  output.write(dev ? await describeDev(daemon, dev) : describeDaemon(daemon));
+  return {
+    url: daemon.url,
+    directory,
+    ...output.output,
+    async stop() {
+      const drained = await daemon.stop();
+      await dev?.close();
+      output.end(0);
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+      return drained ? 0 : 1;
+    },
+  };
+}
+
+async function start(place: Place, wantsDev: boolean, print: (text: string) => void) {
+  const dev = wantsDev ? await prepareDev(place) : null;
+  if (dev) Object.assign(place, { defaults: dev.defaults, structured: dev.structured });
+  const configuration = await configure(place);
+  const { LOG_LEVEL: level, LOG_FILE: file } = configuration.settings;
+  const writeError = (bytes: Uint8Array) => {
+    print(Buffer.from(bytes).toString());
+    return bytes.length;
+  };
+  const log = createLog({ level, file, format: 'JSON', writeError });
+  for (const warning of configuration.warnings)
+    if (!warning.startsWith('SHUTDOWN_GRACE_SECONDS (1)')) log.warn({}, warning);
+  const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
+  const daemon = await startDaemon(configuration, log, added, undefined, null, place);
+  dev?.useServices(daemon.services);
+  return { daemon, dev };
+}
