@@ -205,7 +205,7 @@ export class Checker {
    */
   expectDone({ call, done }: Permit, { status, text }: { status: number; text: string }): void {
     if (done) return;
-    if (isInterrupted(status, text) || / – (?:failed|unknown)|Not done, because/.test(text))
+    if (isInterrupted(status, text) || / – (?:failed|unknown|left out)/.test(text))
       this.count('confirmed calls that did not arrive, as the person was told');
     else
       this.violate(

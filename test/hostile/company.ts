@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../support/fake-authorization-server.ts';
+import { MARKED_TEXTS } from '../support/marked-texts.ts';
 import { type McpRequest, McpServer } from '../support/mcp-server.ts';
 import type { ServerName } from './offers.ts';
 
@@ -357,7 +358,7 @@ tools:
     credentials: user
     tools: { find: { effect: read, bind: { customer: sub } }, closeTicket: {} }
   - module: ./own-tools.mjs
-`;
+${MARKED_TEXTS}`;
 }
 
 /** Tools of the operator that return everything that they get. */

@@ -43,8 +43,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/tools/bind-tools.ts',
-        from: "(tool.confirm === 'always' || isFurther)",
-        to: "((tool.confirm === 'always' && tool.source.kind !== 'mcp') || isFurther)",
+        from: '(isFurther || (await mustAsk(call, counter, run)))',
+        to: "(isFurther || (call.tool.source.kind !== 'mcp' && (await mustAsk(call, counter, run))))",
       },
     ],
   },
@@ -59,7 +59,12 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       },
       {
         file: 'src/daemon/tools/confirmation/judge-answer.ts',
-        from: "if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';",
+        from: "if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';",
+        to: '',
+      },
+      {
+        file: 'src/daemon/tools/confirmation/judge-answer.ts',
+        from: "if (action.principal !== facts.confirmer) return 'sign_in';",
         to: '',
       },
     ],
@@ -81,8 +86,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/tools/confirmation/question.ts',
-        from: 'return { title, details };',
-        to: 'return { title, details: tool.summary === null ? details : [] };',
+        from: 'details: titled(leaves, tool, write),',
+        to: 'details: tool.summary === null ? titled(leaves, tool, write) : [],',
       },
     ],
   },

@@ -1,6 +1,7 @@
 import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { eventsIn } from '../support/event-stream.ts';
 import type { FakePlatform } from '../support/fake-platform.ts';
+import { answersLatePress } from '../support/marked-texts.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { type Post, post } from '../support/webchat.ts';
 import type { Person } from './persons.ts';
@@ -148,7 +149,7 @@ export function platformLine(parts: PlatformLine): Line {
     platform.shown
       .slice(from)
       .filter(({ what, to }) => what === 'message' && places.includes(to))
-      .filter((shown) => isOurs(shown) && !OUTCOME.test(shown.text));
+      .filter((shown) => isOurs(shown) && !answersLatePress(shown.text));
   /** Whether the last reply ended with a question. Then the next one does so too, unless its end says otherwise. */
   let isOpen = false;
   const deliver = async (event: Partial<SimulatedEvent>) => {
@@ -161,21 +162,24 @@ export function platformLine(parts: PlatformLine): Line {
     user: by,
     number: platform.event().number,
   });
-  /** @param repeats whether the reply repeats the question that is open now */
-  const replyTo = async (event: Partial<SimulatedEvent>, repeats: boolean): Promise<Shown[]> => {
+  /** @param ends a reply that does not repeat the question that is open now. Null if none repeats it */
+  const replyTo = async (event: Partial<SimulatedEvent>, ends: RegExp | null): Promise<Shown[]> => {
     const before = platform.shown.length;
     await deliver(event);
     const isWhole = (shown: readonly Shown[]) => {
       const end = endOf(shown, conversation);
       if (shown.some(({ buttons }) => buttons) || IN_WORDS.test(end)) return true;
-      return shown.length > 0 && !asks() && (!repeats || SETTLED.test(end));
+      return shown.length > 0 && !asks() && (ends === null || ends.test(end));
     };
     await within(platform.until(() => isWhole(messages(before))));
     return messages(before);
   };
   return {
     async say(text, { press } = {}) {
-      const shown = await replyTo(press ? pressed(press, user) : { text }, isOpen && !press);
+      const shown = await replyTo(
+        press ? pressed(press, user) : { text },
+        isOpen && !press ? endsOf(text) : null,
+      );
       const asked = shown.find(({ buttons }) => buttons);
       const [button] = asked?.buttons ?? [];
       const question = asked && button ? { text: asked.text, press: button.press } : null;
@@ -186,16 +190,17 @@ export function platformLine(parts: PlatformLine): Line {
     async meddle(question) {
       await deliver(pressed(question, stranger));
       // In a group, the stranger's text is a separate message, and is answered.
-      if (place === 'group') await replyTo({ text: 'yes', user: stranger }, false);
+      if (place === 'group') await replyTo({ text: 'yes', user: stranger }, null);
     },
   };
 }
 
-/** The end of a reply that settles a question: it reports what was done and not done, or that nothing was. */
-const SETTLED = /I have withdrawn my|Not done|Nothing was done| – (?:done|failed|unknown)/;
-/** The answer to a press that came too late. On some platforms it is a message, but it is the reply to none. */
-const OUTCOME =
-  /^(?:This (?:was done|was declined|was withdrawn|could not be|is being|question is)|It is not known|That question ended|Only the person)/;
+/** The end of a reply to this text after which no question is open. A reply may also report other writes. */
+function endsOf(text: string): RegExp {
+  if (/^(?:yes|only|not) ?/.test(text)) return / – /;
+  return text === 'no' ? / – (?:declined|withdrawn)/ : / – withdrawn/;
+}
+
 /** The end of a question that was too long for buttons. */
 const IN_WORDS = /Answer "yes" to confirm/;
 

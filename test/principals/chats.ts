@@ -1,5 +1,6 @@
 import { toUser } from '../../plugins/phonechat/simulator.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
+import { answersLatePress, saysEnded } from '../support/marked-texts.ts';
 import type { Chat, Delivered } from './chat.ts';
 import { type ChatMessage, type SeenReply, sessionOf } from './chat-checker.ts';
 import type { Platform, Sender } from './chat-histories.ts';
@@ -25,6 +26,8 @@ interface Private {
   read: number;
 }
 
+/** After so many ticks, the daemon has noted that a question has arrived. Before that, a word would not count. */
+const TICKS_TO_NOTE = 60;
 /** How long something is awaited that may never come. */
 const VOID_SECONDS = 2;
 
@@ -96,10 +99,11 @@ export class Chats {
     const { status } = await this.#stage.world.deliver(request);
     // A press that does not count leads to no message of the agent. What it has changed shows later.
     if (!counts) return [];
+    const isMeant = (shown: Delivered) => isAnswer(shown) && !(isPress && saysEnded(shown.text));
     // Of two presses at the same time, the second does nothing, and nobody hears of it.
     const isVoid = isPress && this.#stage.isConcurrent;
     const delivered =
-      status === 200 ? await room.next(before, isAnswer, isVoid ? VOID_SECONDS : undefined) : null;
+      status === 200 ? await room.next(before, isMeant, isVoid ? VOID_SECONDS : undefined) : null;
     if (delivered === null && isVoid) return [];
     if (delivered === null) return [(checker) => checker.chatMessage(message, null)];
     const question = await this.#question(message, delivered);
@@ -128,6 +132,7 @@ export class Chats {
       ? await room.next(from, isQuestion, mustAsk ? undefined : VOID_SECONDS)
       : room.shown.slice(from).find(isQuestion);
     if (question) this.#noteQuestion(question);
+    if (question) await ticks(TICKS_TO_NOTE);
     return question ?? null;
   }
 
@@ -309,12 +314,9 @@ const NOTICES: readonly (readonly [RegExp, Notice])[] = [
 
 /** Texts that come without a message to which they are the answer. */
 const UNASKED = /no longer connected with|no longer signed in on|You asked me something in a group/;
-/** The answer to a press that does not count. It may come later than the next message. */
-const REFUSED =
-  /^(?:This question is no longer open|Only the person who was asked|This was (?:done|declined|withdrawn)|This could not be done|This is being done|It is not known|That question ended|\d)/;
-
+/** Whether a message may be the answer to what the person has just written or pressed. */
 export function isAnswer({ text }: Delivered): boolean {
-  return !UNASKED.test(text) && !REFUSED.test(text);
+  return !UNASKED.test(text) && !answersLatePress(text);
 }
 
 function isReply({ text }: Delivered): boolean {
@@ -343,4 +345,8 @@ function replyOf({ text }: Delivered, question: Delivered | null = null): SeenRe
     told: { asks: deedsIn(question?.text ?? ''), lines: linesIn(text) },
     ...{ actedFor: actedFor(text), said: said(text), hasToken: hasToken(text) },
   };
+}
+
+async function ticks(number: number): Promise<void> {
+  for (let tick = number; tick > 0; tick--) await new Promise((resolve) => setImmediate(resolve));
 }

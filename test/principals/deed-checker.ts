@@ -159,7 +159,7 @@ export class DeedChecker extends CodeChecker {
       if (open) open.state = 'withdrawn';
       const asked = { session: here, user, person, deeds, state: 'open', isLast: true, repeats: 0 } as const;
       this.state.questions.push({ ...asked });
-      return { ...expected, told: { asks: deeds, lines: open ? notDone(open.deeds) : [] } };
+      return { ...expected, told: { asks: deeds, lines: open ? withdrawn(open.deeds) : [] } };
     }
     if (!open || open.user !== user) {
       for (const one of mine) one.isLast = false;
@@ -171,7 +171,7 @@ export class DeedChecker extends CodeChecker {
       return { ...expected, told: { asks: open.deeds, lines: [] } };
     }
     Object.assign(open, { state: 'withdrawn', isLast: false });
-    return { ...expected, told: { asks: [], lines: notDone(open.deeds) } };
+    return { ...expected, told: { asks: [], lines: withdrawn(open.deeds) } };
   }
 
   #confirmed(spoken: Spoken, question: Question): Expected {
@@ -182,14 +182,17 @@ export class DeedChecker extends CodeChecker {
     const numbers = Array.isArray(business?.says) ? (business.says as readonly number[]) : null;
     const chosen = deeds.filter((_deed, at) => numbers === null || numbers.includes(at + 1));
     const lines = notDone(deeds, chosen);
+    const kept = business?.kept;
+    if (kept === 'left out')
+      return this.#said(spoken, [...lines, ...chosen.map((mark) => `${mark} ${kept}`)]);
     let isOver = false;
     for (const mark of chosen) {
       if (isOver) {
         lines.push(`${mark} left out`);
         continue;
       }
-      this.state.done.push({ mark, person });
-      const outcome = deedOutcome(mark);
+      if (kept === undefined) this.state.done.push({ mark, person });
+      const outcome = kept ?? deedOutcome(mark);
       // Others in the thread read what was done, but not with what.
       const isShared = session.kind === 'platform' && String(session.id).includes(' thread ');
       lines.push(`${isShared ? 'order' : mark} ${outcome}`);
@@ -238,4 +241,8 @@ function judge(question: Question, spoken: Spoken): Verdict {
 /** What a reply says about actions that are not carried out. */
 function notDone(deeds: readonly string[], confirmed: readonly string[] = []): string[] {
   return deeds.filter((mark) => !confirmed.includes(mark)).map((mark) => `${mark} declined`);
+}
+
+function withdrawn(deeds: readonly string[]): string[] {
+  return deeds.map((mark) => `${mark} withdrawn`);
 }

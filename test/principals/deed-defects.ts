@@ -53,7 +53,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
   'member-confirms': {
     says: 'another member of a shared thread answers for the person who was asked',
     theme: 'deeds',
-    shows: /told:|question:|identity:|loss:/,
+    shows: /told:|question:|identity:|loss:|unanswered:/,
     changes: [
       {
         file: 'src/daemon/tools/confirmation/judge-answer.ts',
@@ -154,7 +154,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
   'question-to-speaker': {
     says: 'whoever writes next in a shared thread is asked to confirm the actions of another',
     theme: 'deeds',
-    shows: /question:|leak:/,
+    shows: /question:|leak:|told:/,
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',

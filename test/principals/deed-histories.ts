@@ -49,9 +49,11 @@ function scene(chance: Chance): Moves {
   ] as const);
   for (let number = 0; number < count; number++) between.push([meddle(chance, who, at)]);
   const answer = decide(chance, who, at);
-  const end: Moves = chance.is(0.12)
-    ? [[answer, chance.is(0.5) ? decide(chance, who, at) : meddle(chance, who, at)]]
-    : [[answer]];
+  // On platforms, nobody can tell which of two answers at the same time a reply belongs to.
+  const end: Moves =
+    at.on === 'webchat' && chance.is(0.3)
+      ? [[answer, chance.is(0.5) ? decide(chance, who, at) : meddle(chance, who, at)]]
+      : [[answer]];
   if (chance.is(0.3)) end.push([decide(chance, who, at)]);
   if (chance.is(0.3)) end.push([order(chance, who, at, 0.6)]);
   return [...begin, ...between, ...end];

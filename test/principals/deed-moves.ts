@@ -1,3 +1,4 @@
+import { outcomeIn } from '../support/marked-texts.ts';
 import type { Chats } from './chats.ts';
 import type { DeedChecker } from './deed-checker.ts';
 import type { DeedMove } from './deed-histories.ts';
@@ -45,7 +46,7 @@ export class DeedMoves {
       const own = at && this.#chats.roomsOf(platform, at.who);
       const isOwn = at?.platform === platform && own?.includes(to);
       const isThread = at?.thread != null && this.#chats.isThread(`${platform} ${at.thread}`, { to, thread });
-      const isReceipt = / – (?:done|failed|unknown)/.test(line);
+      const isReceipt = ['done', 'failed', 'unknown'].includes(outcomeIn(line) ?? '');
       if (isOwn || (isThread && !isReceipt)) return [];
       return [{ kind: 'leak', text: `on ${platform}, ${to} ${thread ?? ''} has read: ${line}` }];
     });
@@ -161,11 +162,22 @@ export class DeedMoves {
     const ordinary = { ...message, business: { ...business, says: null, press: null } };
     const others: Judge[] = [
       ...(isConcurrent && business.says !== null ? [(one: DeedChecker) => one.message(ordinary, seen)] : []),
-      // A sign-out at the same time may keep a run from its calls, or an answer from being one.
-      ...(hasSignOut ? [(one: DeedChecker) => one.message(message, seen, 0), () => askedToSignIn(seen)] : []),
+      ...(hasSignOut ? this.#afterSignOut(message, business, seen) : []),
     ];
     if (others.length > 0) judge.orElse = others;
     return { judge, session_id };
+  }
+
+  /** A sign-out at the same time may keep a run from its calls, its actions from being sent, or an answer from being one. */
+  #afterSignOut(message: WebMessage, business: Business, seen: Seen): Judge[] {
+    const kept = (['failed', 'left out'] as const).map((kept) => ({
+      ...message,
+      business: { ...business, kept },
+    }));
+    return [
+      ...[message, ...kept].map((sent) => (one: DeedChecker) => one.message(sent, seen, 0)),
+      () => askedToSignIn(seen),
+    ];
   }
 }
 

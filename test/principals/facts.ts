@@ -50,6 +50,8 @@ export interface Business {
   says: 'all' | 'none' | readonly number[] | null;
   /** The mark of the first action of the question whose button was pressed. Null if it is no press. */
   press: string | null;
+  /** How a sign-out at the same time has kept its actions from being sent. Absent if it has not. */
+  kept?: 'failed' | 'left out';
 }
 
 /** What a reply says about actions. */

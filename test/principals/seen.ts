@@ -1,3 +1,4 @@
+import { outcomeIn } from '../support/marked-texts.ts';
 import { deedsIn, marksIn } from './marks.ts';
 
 /** The name of the person for whom the run of a reply acted. See `Seen.actedFor`. */
@@ -14,10 +15,10 @@ export function said(reply: string): string[] {
 /** The lines of the daemon about actions: each with the mark, or else the title, and the outcome. */
 export function linesIn(text: string): string[] {
   return text.split('\n').flatMap((line) => {
-    const outcome = / – (done|failed|unknown)/.exec(line)?.[1];
-    if (outcome !== undefined) return [`${deedsIn(line)[0] ?? /(\w+) –/.exec(line)?.[1]} ${outcome}`];
-    const found = /(?:^|\. )Not done(, because)?/.exec(line);
-    if (found === null) return [];
-    return deedsIn(line).map((mark) => `${mark} ${found[1] ? 'left out' : 'declined'}`);
+    const outcome = outcomeIn(line);
+    if (outcome === null) return [];
+    const marks = deedsIn(line);
+    const named = marks.length > 0 ? marks : [/(\w+) –/.exec(line)?.[1]];
+    return named.map((one) => `${one} ${outcome}`);
   });
 }

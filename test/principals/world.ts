@@ -20,6 +20,7 @@ import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
 import { configure } from '../../src/daemon/settings/configure/configure.ts';
 import { SECRET } from '../support/daemon.ts';
 import { settingsOf } from '../support/fake-platform.ts';
+import { MARKED_TEXTS } from '../support/marked-texts.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { ANSWER_SECONDS, Chat, type Delivered } from './chat.ts';
 import { type ApiCalls, Company, RENEWAL_PATH } from './company.ts';
@@ -97,8 +98,8 @@ export class World {
     const directory = mkdtempSync(join(memoryDirectory(), 'agentd-principals-'));
     mkdirSync(join(directory, 'state'), { mode: 0o700 });
     writeFileSync(join(directory, 'order.mjs'), TOOL);
-    const tools = 'tools:\n  - module: ./order.mjs\n';
-    writeFileSync(join(directory, 'agentd.yaml'), tools, { mode: 0o600 });
+    const file = `tools:\n  - module: ./order.mjs\n${MARKED_TEXTS}`;
+    writeFileSync(join(directory, 'agentd.yaml'), file, { mode: 0o600 });
     const platforms = new Map<string, Platform>();
     const api = await listen();
     const base = urlOf(api);
