@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { explainError } from '../../src/cli/report-error.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 import { freePort } from '../support/free-ports.ts';
 import { Gate } from '../support/gate.ts';
 import { post } from '../support/webchat.ts';
@@ -69,7 +71,8 @@ it('the admin listener reports whether the daemon is starting, serving or draini
       AGENT_RUNTIME,
       GATE_URL: gate.url,
       ADMIN_LISTEN: `127.0.0.1:${port}`,
-      SHUTDOWN_DELAY_SECONDS: '2',
+      // Long enough for all requests below, even on a busy machine.
+      SHUTDOWN_DELAY_SECONDS: '5',
     },
   });
   await gate.waiting(1);
@@ -135,11 +138,9 @@ it('the admin listener reports whether the daemon is starting, serving or draini
 });
 
 it('the admin listener uses only its own port, and `/ready` gets 503 while the store cannot be written', async () => {
-  daemon = await startAgentd({
-    directory: mkdtempSync(join(folder, 'daemon-')),
-    env: { ADMIN_LISTEN: '127.0.0.1:0' },
-  });
-  const admin = /(http:\S+)\/live/.exec(daemon.stdout())?.[1] ?? '';
+  const here = await startDaemonHere({ env: { ADMIN_LISTEN: '127.0.0.1:0' } });
+  onTestFinished(async () => void (await here.stop()));
+  const admin = /(http:\S+)\/live/.exec(here.stdout())?.[1] ?? '';
   const ready = await fetch(`${admin}/ready`, { headers: { 'X-Request-Id': 'probe-1' } });
   expect(ready.headers.get('x-request-id')).toBe('probe-1');
   expect(ready.headers.get('x-content-type-options')).toBe('nosniff');
@@ -149,29 +150,29 @@ it('the admin listener uses only its own port, and `/ready` gets 503 while the s
   expect(await ask(`${admin}/`)).toMatchObject({ status: 404 });
   const wrong = await fetch(`${admin}/ready`, { method: 'POST', body: '{}' });
   expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
-  for (const path of ['/live', '/ready']) expect((await fetch(`${daemon.url}${path}`)).status).toBe(404);
+  for (const path of ['/live', '/ready']) expect((await fetch(`${here.url}${path}`)).status).toBe(404);
 
   // While the store cannot be written, the daemon should get no requests, but its own health page still works.
   expect((await ask(`${admin}/ready`)).status).toBe(200);
-  const other = new Database(join(daemon.directory, 'state/agentd.db'));
+  const other = new Database(join(here.directory, 'state/agentd.db'));
   other.exec('BEGIN IMMEDIATE');
   const { body } = await askUntil(`${admin}/ready`, 503);
   expect(body).toMatchObject({
     detail: 'Another process holds the lock of the database.',
     checks: { daemon: { status: 'ok' }, store: { status: 'failed' } },
   });
-  expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+  expect((await fetch(`${here.url}/`)).status).toBe(200);
   expect((await ask(`${admin}/live`)).status).toBe(200);
   other.exec('ROLLBACK');
   other.close();
   await askUntil(`${admin}/ready`, 200);
 
   // A second daemon cannot use the same address.
-  const second = await agentd(['serve'], {
-    cwd: mkdtempSync(join(folder, 'second-')),
-    env: { ADMIN_LISTEN: new URL(admin).host },
+  const second: unknown = await startDaemonHere({ env: { ADMIN_LISTEN: new URL(admin).host } }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(explainError(second)).toMatchObject({
+    exitCode: 69,
+    message: expect.stringContaining(`the address is in use (${new URL(admin).host})`),
   });
-  expect([second.code, second.stdout]).toEqual([69, '']);
-  expect(second.stderr).toContain(`the address is in use (${new URL(admin).host})`);
-  expect(await daemon.stop()).toBe(0);
 });

@@ -1,5 +1,4 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
@@ -9,7 +8,7 @@ import { startDaemonHere } from '../support/daemon-here.ts';
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-init-'));
+  directory = mkdtempSync('/tmp/agentd-init-');
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 

@@ -261,7 +261,9 @@ describe('Operators', () => {
     expect(stdout).toMatch(
       /^webchat \(Website\) {2}flood \(at 127\.0\.0\.1\) {2,}rate_limit {2,}6\/5 {2,}3 {2}\d+ s$/m,
     );
-    expect(stdout).toMatch(/^webchat \(Website\) {2}visitor \(signed in as ada\) {2,}rate_limit/m);
+    expect(stdout).toMatch(
+      /^webchat \(Website\) {2}visitor \(signed in as ada@example\.com\) {2,}rate_limit/m,
+    );
 
     const reset = await run(on, 'guard', 'reset', 'webchat', 'flood');
     expect([reset.code, reset.stdout]).toEqual([0, 'reset user flood of webchat (Website)\n']);

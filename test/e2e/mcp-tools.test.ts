@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { McpServer, SEARCH } from '../support/mcp-server.ts';
@@ -51,6 +51,11 @@ tools:
 `,
   );
   daemon = await start();
+  // The daemon does not wait long for a program, which may start slowly on a busy machine.
+  await vi.waitFor(
+    async () => expect(await call('find_customer', { query: 'ready' })).toMatchObject({ ok: true }),
+    60_000,
+  );
 });
 beforeEach(() => server.requests.splice(0));
 afterAll(async () => {
@@ -109,17 +114,19 @@ test('a server that runs as a program answers, and sees no environment variable 
 });
 
 test('the tools are listed with their problems', async () => {
-  const { code, stdout } = await beside(['tools', 'list', '--json']);
-  expect(code).toBe(0);
-  const listed = JSON.parse(stdout) as { name: string; source: string }[];
-  expect(listed).toEqual(
+  // The command waits only a few seconds for a program, so a busy machine may need another try.
+  const listed = async () =>
+    JSON.parse((await beside(['tools', 'list', '--json'])).stdout) as { name: string; source: string }[];
+  await expect.poll(listed).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ name: 'docs_orders', source: 'docs', effect: 'read', credentials: 'user' }),
       expect.objectContaining({ name: 'find_customer', source: 'crm', credentials: 'none' }),
-      expect.objectContaining({ name: 'docs_missing' }),
+      expect.objectContaining({
+        name: 'docs_missing',
+        detail: expect.stringContaining('the server does not list it'),
+      }),
     ]),
   );
-  expect(stdout).toContain('the server does not list it');
 });
 
 test('after a server changes a tool, the tool is withheld until an administrator trusts the change', async () => {

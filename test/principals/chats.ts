@@ -204,8 +204,9 @@ export class Chats {
     const { chat } = this.private(platform, user);
     const before = chat.shown.length;
     const { body } = await this.#stage.world.deliver(request);
-    // On msgbot, the answer is a message in the chat.
-    const [shown] = simulator.shownOf?.({ status: 200, body }) ?? [await chat.next(before, isAnswer)];
+    // On msgbot, the answer is a message in the chat. The reply to a question that waited for it may come before it.
+    const isOurs = (one: Delivered) => isAnswer(one) && !isReply(one) && !isQuestion(one);
+    const [shown] = simulator.shownOf?.({ status: 200, body }) ?? [await chat.next(before, isOurs)];
     if (token === null && platform === 'msgbot') return null;
     // On a busy machine a command may take longer than the platform waits.
     return shown && !shown.text.includes('I do not know whether it was done')

@@ -24,9 +24,9 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
 
 describe('an attacker, a victim and a colleague', () => {
   it.each([
-    ['web', 200, 170_000],
-    ['chats', 50, 30_000],
-    ['deeds', 40, 20_000],
+    ['web', 120, 170_000],
+    ['chats', 25, 30_000],
+    ['deeds', 25, 20_000],
   ] as const)(
     'learn and do only what they may, in random histories (%s)',
     { timeout: 600_000 },

@@ -75,7 +75,7 @@ describe('an MCP server that is a program', () => {
     const first = await resultOf('pid');
     expect(await call('die')).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
     // On a busy machine the program needs longer to start than a call waits for it.
-    await expect.poll(() => resultOf('pid'), { timeout: 30_000 }).toMatch(/^\d+$/);
+    await expect.poll(() => resultOf('pid'), { timeout: 60_000 }).toMatch(/^\d+$/);
     expect(await resultOf('pid')).not.toBe(first);
   });
 
