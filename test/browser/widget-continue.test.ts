@@ -45,9 +45,9 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
         () => performance.getEntriesByName(`${location.origin}/webchat/qr.js`).length,
       ),
     ).toBe(0);
-    const offer = visitor.chat.getByRole('button', { name: 'Continue on Slack, Telegram' });
+    const offer = visitor.chat.getByRole('button', { name: 'Continue on Slack or Telegram' });
     await offer.click();
-    const sheet = visitor.chat.getByRole('region', { name: 'Continue on Slack, Telegram' });
+    const sheet = visitor.chat.getByRole('region', { name: 'Continue on Slack or Telegram' });
     // The chat below the sheet cannot be reached, and Escape closes only the sheet.
     expect(await visitor.field.evaluate((field) => field.closest('[inert]') !== null)).toBe(true);
     await picture(visitor.page, 'continue');

@@ -5,7 +5,7 @@ import { HeldEntries } from '../../../src/daemon/store/kernels/sqlite/held-entri
 const MIB = 1024 * 1024;
 
 it('entries that were not used lately are dropped when all take too much, and those that are needed stay', () => {
-  const held = new HeldEntries();
+  const held = new HeldEntries(32 * MIB);
   const entries = Array.from({ length: 10 }, (_, n) => {
     const entry = { key: String(n), isUsed: true, next: null, previous: null } as unknown as Entry;
     held.add(entry);

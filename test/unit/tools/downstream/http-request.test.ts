@@ -1,7 +1,8 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { createRequire } from 'node:module';
 import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
+import { promisify } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
@@ -207,8 +208,17 @@ test('of several headers `Location` or `Retry-After`, the first counts', async (
 
 test('the library does not replace the connections of the global fetch', async () => {
   answer = (_request, response) => response.end('ok');
-  await send();
-  const loaded = Object.keys(createRequire(import.meta.url).cache).map((file) => file.replaceAll('\\', '/'));
+  const source = new URL('../../../../src/daemon/tools/downstream/http-request.ts', import.meta.url);
+  // In a process of its own: here, other tests may have loaded more of the library.
+  const program = `
+    const { httpRequest } = await import('${source}');
+    const limit = { onEnd: () => () => {} };
+    await httpRequest(new URL('${url}'), { method: 'GET', headers: {}, body: undefined, maxBytes: 10, limit });
+    const { createRequire } = await import('node:module');
+    console.log(Object.keys(createRequire('${source}').cache).join('\\n'));
+    process.exit();`;
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+  const loaded = (await run).stdout.replaceAll('\\', '/').split('\n');
   expect(loaded.filter((file) => file.includes('/undici/lib/dispatcher/client.js'))).toHaveLength(1);
   expect(loaded.filter((file) => file.includes('/undici/lib/global.js'))).toEqual([]);
 });

@@ -1,7 +1,12 @@
+import { totalmem } from 'node:os';
 import type { Entry } from './documents.ts';
 
-/** How many characters of documents are kept in memory. Documents that are only in the journal come on top. */
-const HELD_MAX = 32 * 1024 * 1024;
+const MIB = 1024 * 1024;
+/**
+ * How many characters of documents are kept in memory: a 32nd of the memory of the machine or container, within bounds.
+ * A person with a session takes about 4,000. Documents that are only in the journal come on top.
+ */
+const HELD_MAX = Math.min(128 * MIB, Math.max(16 * MIB, memorySize() / 32));
 /** Approximately what an entry takes besides its text. */
 const ENTRY_SIZE = 400;
 
@@ -10,8 +15,14 @@ export class HeldEntries {
   /** The next entry to look at. */
   #hand: Entry | null = null;
   #count = 0;
+  readonly #max: number;
   /** The characters that they take. */
   size = 0;
+
+  /** @param max `HELD_MAX` except in tests */
+  constructor(max = HELD_MAX) {
+    this.#max = max;
+  }
 
   add(entry: Entry): void {
     const next = this.#hand ?? entry;
@@ -39,12 +50,18 @@ export class HeldEntries {
 
   /** Drops entries that were not used for long if they take too much. */
   dropUnused(mayBeDropped: (entry: Entry) => boolean, drop: (entry: Entry) => void): void {
-    if (this.size <= HELD_MAX) return;
-    for (let looks = 2 * this.#count; looks > 0 && this.size > HELD_MAX * 0.9; looks--) {
+    if (this.size <= this.#max) return;
+    for (let looks = 2 * this.#count; looks > 0 && this.size > this.#max * 0.9; looks--) {
       const entry = this.#hand as Entry;
       this.#hand = entry.next;
       if (entry.isUsed || !mayBeDropped(entry)) entry.isUsed = false;
       else drop(entry);
     }
   }
+}
+
+/** The memory that this process may use, bytes: of the machine, or of its container. */
+function memorySize(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();
 }
