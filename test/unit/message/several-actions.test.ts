@@ -208,6 +208,23 @@ describe('before each call', () => {
     expect(ids()).toEqual(['1']);
     expect(response).toContain('Cancel order "2" – not done, because your sign-in has changed');
   });
+
+  it('and if none is made, the reply also says what was declined', async () => {
+    const brief = await token({ sub: 'ada', ttl: 10 });
+    await world.say('cancel 1 and 2', { token: brief });
+    const { actions } = world.store;
+    const answer = actions.answer;
+    actions.answer = async (...given) => {
+      const outcome = await answer(...given);
+      world.clock.moveTo(world.clock.now() + 50_000);
+      return outcome;
+    };
+    const { response } = await world.say('only 1', { token: brief });
+    expect(ids()).toEqual([]);
+    expect(response).toBe(
+      'Cancel order "2" – declined, nothing was changed\n\nCancel order "1" – not done, because your sign-in has changed',
+    );
+  });
 });
 
 describe('after a process died during the calls, the next process', () => {

@@ -56,7 +56,8 @@ export async function composeReply(
   const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
   if (done?.outcome === 'gone') return noLongerWaits(turn);
   if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
-  if (done?.made.length === 0) return nothingMade(done.left_out, turn, line);
+  const declined = declinedNotice(turn, services);
+  if (done?.made.length === 0) return nothingMade(declined, done.left_out, turn, line);
 
   const mayContinue = done !== null || mayAskForSignIn(turn) || services.tools.tools().some(mayNeedReport);
   const reply = new ReplyText(turn.outlet, mayContinue);
@@ -66,9 +67,7 @@ export async function composeReply(
     shared: turn.message.shared ?? false,
     all: services.settings.RECEIPTS,
   });
-  if (settlement.kind === 'declined') reply.begin(settlement.text);
-  if (settlement.kind === 'confirmed' && settlement.declined.length > 0)
-    reply.begin(declinedText(settlement.declined, services.seal, texts));
+  if (declined !== '') reply.begin(declined);
   const begins_at = reply.text.length;
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
@@ -200,10 +199,23 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   return { reply, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
 }
 
+/** That pending actions, or a part of them, were declined; empty if none was. */
+function declinedNotice({ settlement, texts }: Runnable, { seal }: RunServices): string {
+  if (settlement.kind === 'declined') return settlement.text;
+  const hasDeclined = settlement.kind === 'confirmed' && settlement.declined.length > 0;
+  return hasDeclined ? declinedText(settlement.declined, seal, texts) : '';
+}
+
 /** The reply if no confirmed action was carried out. */
-function nothingMade(left_out: readonly LeftOut[], turn: Runnable, line: StepLine): Composed {
+function nothingMade(
+  declined: string,
+  left_out: readonly LeftOut[],
+  turn: Runnable,
+  line: StepLine,
+): Composed {
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
+  if (declined !== '') reply.add(declined);
   reply.add(leftOutInWords(left_out, turn.texts));
   return { reply: reply.text, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
 }
