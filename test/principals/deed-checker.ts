@@ -99,6 +99,9 @@ export class DeedChecker extends CodeChecker {
     if (isHere && !isOthers && presented.kind !== 'signed-out') return this.message(sent, seen);
     if (seen.marks.length > 0) return [{ kind: 'leak', text: `it contains ${seen.marks.join(', ')}` }];
     const isRefused = seen.status === 403 || seen.status === 409;
+    // Without a valid token, the stored context of the session is cleared before the question is looked for.
+    if (session && seen.status === 409 && (presented.kind === 'invalid' || presented.kind === 'signed-out'))
+      session.bound = null;
     // A press in another session may begin it, before it turns out that the question is not there.
     return isRefused
       ? []
