@@ -40,8 +40,8 @@ export class SignInChanged extends AgentdError {
 }
 
 /**
- * Refuses a sender who may not use the session that was found. On a platform, the platform decides who takes part in a session. A web
- * client can name any session.
+ * Refuses a sender who may not use the session that was found. On a platform, the platform decides who takes part in a
+ * session. A web client can name any session.
  * @throws `session_forbidden` if the session belongs to someone else, or if only a channel may use an id of this form.
  */
 export function refuseStranger(

@@ -42,8 +42,7 @@ interface Confirmed {
  * Puts the reply together. Its parts, in order: the notice that pending actions were declined; the text of the agent,
  * which knows the outcome of confirmed actions; the confirmed actions that were not carried out; the pages that servers
  * ask the person to open; how to sign in; a line for each write, or that nothing was changed although the agent says so;
- * and the question about the calls that wait for
- * confirmation.
+ * and the question about the calls that wait for confirmation.
  */
 export async function composeReply(
   turn: Runnable,
