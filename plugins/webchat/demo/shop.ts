@@ -139,8 +139,8 @@ async function signIn(id: string | null): Promise<void> {
     return;
   }
   sessionStorage.setItem(SIGNED_IN, id ?? '');
-  showQuestions();
   await chat.identityChanged?.();
+  showQuestions();
 }
 
 async function showSignedIn(): Promise<void> {
