@@ -1,12 +1,11 @@
-import koaCors from '@koa/cors';
 import type { Log } from '../process/log.ts';
-import type { Middleware } from './exchange.ts';
+import type { Context, Middleware } from './exchange.ts';
 import { allow, type MountedRoute, resolveRoute } from './routes.ts';
 
 const EXPOSED = 'X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed';
 const ALLOWED = 'Content-Type, Authorization, Idempotency-Key, Last-Event-ID, X-Request-Id';
 /** How long a browser may remember a preflight, seconds. */
-const MAX_AGE = 600;
+const MAX_AGE = '600';
 /** How many origins that are not allowed are logged; anybody can invent more. */
 const LOGGED_MAX = 20;
 
@@ -20,7 +19,7 @@ export function cors(origins: readonly string[], log: Log): Middleware {
   const known = new Set(origins);
   const anyOrigin = known.has('*');
   const logged = new Set<string>();
-  const logForeign = ({ state, req: { headers } }: Parameters<Middleware>[0]) => {
+  const logForeign = ({ state, req: { headers } }: Context) => {
     const { origin } = headers;
     if (origin === undefined || anyOrigin || known.has(origin)) return;
     if (logged.has(origin) || logged.size >= LOGGED_MAX) return;
@@ -30,47 +29,47 @@ export function cors(origins: readonly string[], log: Log): Middleware {
       'a page of another origin may not use agentd; if it is yours, add its origin to WEBCHAT_ALLOWED_ORIGINS',
     );
   };
-  const allowed = ({ req: { headers } }: Parameters<Middleware>[0]) => {
-    if (headers.origin === undefined) return '';
-    return anyOrigin ? '*' : known.has(headers.origin) ? headers.origin : '';
-  };
-  const sharePreflight: Middleware = koaCors({
-    origin: allowed,
-    credentials: !anyOrigin,
-    allowHeaders: ALLOWED,
-    maxAge: MAX_AGE,
-  });
-  const share = (ctx: Parameters<Middleware>[0]) => {
-    const { head } = ctx.state;
+  /** Says that answers differ by origin. @returns the origin to allow; null if the page may not read the answer. */
+  const judgeOrigin = ({ req: { headers }, state: { head } }: Context): string | null => {
     head.set('Vary', 'Origin');
-    const origin = allowed(ctx);
-    if (origin === '') return;
+    const { origin } = headers;
+    if (origin === undefined) return null;
+    return anyOrigin ? '*' : known.has(origin) ? origin : null;
+  };
+  const share = ({ state: { head } }: Context, origin: string) => {
     head.set('Access-Control-Allow-Origin', origin);
     if (!anyOrigin) head.set('Access-Control-Allow-Credentials', 'true');
-    head.set('Access-Control-Expose-Headers', EXPOSED);
+  };
+  /** Answers with the methods of the path; a preflight also gets what pages may send. */
+  const describeRoutes = async (ctx: Context) => {
+    const { found, head } = ctx.state;
+    head.handOver();
+    const routes = found.others();
+    if (routes.length === 0) resolveRoute(found, ctx.method);
+    ctx.status = 204;
+    head.set('Allow', allow(routes));
+    const shared = routes.filter(isCors);
+    if (shared.length === 0) return;
+    logForeign(ctx);
+    const origin = judgeOrigin(ctx);
+    if (origin === null || !ctx.req.headers['access-control-request-method']) return;
+    share(ctx, origin);
+    head.set('Access-Control-Max-Age', MAX_AGE);
+    head.set('Access-Control-Allow-Methods', allow(shared));
+    head.set('Access-Control-Allow-Headers', ALLOWED);
   };
   return (ctx, next) => {
-    if (ctx.method === 'OPTIONS') {
-      if (ctx.state.found.others().some(isCors)) logForeign(ctx);
-      return describeRoutes(ctx, sharePreflight);
-    }
+    if (ctx.method === 'OPTIONS') return describeRoutes(ctx);
     const { route, others } = ctx.state.found;
-    if (route ? isCors(route) : others().some(isCors)) share(ctx);
+    if (route ? isCors(route) : others().some(isCors)) {
+      const origin = judgeOrigin(ctx);
+      if (origin !== null) {
+        share(ctx, origin);
+        ctx.state.head.set('Access-Control-Expose-Headers', EXPOSED);
+      }
+    }
     return next();
   };
-}
-
-/** Answers with the methods of the path; a preflight also gets the methods that pages may use. */
-async function describeRoutes(ctx: Parameters<Middleware>[0], share: Middleware): Promise<void> {
-  ctx.state.head.handOver();
-  const routes = ctx.state.found.others();
-  if (routes.length === 0) resolveRoute(ctx.state.found, ctx.method);
-  const shared = routes.filter(isCors);
-  if (shared.length > 0) await share(ctx, async () => {});
-  ctx.status = 204;
-  ctx.set('Allow', allow(routes));
-  if (ctx.res.hasHeader('Access-Control-Allow-Methods'))
-    ctx.set('Access-Control-Allow-Methods', allow(shared));
 }
 
 function isCors(route: MountedRoute): boolean {

@@ -90,6 +90,13 @@ describe('CORS with named origins', () => {
     expect((await fetch(`${web.url}/nowhere`, { method: 'OPTIONS', headers: ALLOWED })).status).toBe(404);
   });
 
+  test('an OPTIONS request that asks for no method is no preflight', async () => {
+    const response = await fetch(`${web.url}/echo`, { method: 'OPTIONS', headers: ALLOWED });
+    expect([response.status, response.headers.get('vary')]).toEqual([204, 'Origin']);
+    expect(allowOrigin(response)).toBeNull();
+    expect(response.headers.get('access-control-allow-methods')).toBeNull();
+  });
+
   test('a route that is not for browsers has no CORS headers', async () => {
     for (const method of ['POST', 'OPTIONS']) {
       const response = await fetch(`${web.url}/hook`, { method, headers: ALLOWED });
