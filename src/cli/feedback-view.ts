@@ -3,7 +3,7 @@ import type { Seal } from '../daemon/admin/sealing.ts';
 import type { Feedback } from '../daemon/admin/store.ts';
 import { CHANNEL_COLUMN, channelInWords } from './channel-titles.ts';
 import type { Column } from './output.ts';
-import { personView } from './record-views.ts';
+import { personView } from './person-view.ts';
 
 /** A rating with its comment, as far as a key opens it. */
 interface FeedbackView extends Omit<Feedback, 'comment' | 'turn_id'> {

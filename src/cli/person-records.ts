@@ -8,22 +8,14 @@ import {
 } from '../daemon/admin/records.ts';
 import type { Memory } from '../daemon/admin/store.ts';
 import type { Who } from '../daemon/admin/who.ts';
+import { ACTION_COLUMNS, type ActionView, actionView } from './action-view.ts';
 import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { MESSAGE_DETAILS, type ShownMessage } from './inbox-view.ts';
+import { LINK_COLUMNS, linkView } from './link-view.ts';
+import { type ListedMemory, MEMORY_COLUMNS } from './memory-view.ts';
 import { toJson } from './output.ts';
-import {
-  ACTION_COLUMNS,
-  type ActionView,
-  actionView,
-  LINK_COLUMNS,
-  type ListedMemory,
-  linkView,
-  MEMORY_COLUMNS,
-  SESSION_DETAILS,
-  turnView,
-  withState,
-} from './record-views.ts';
+import { SESSION_DETAILS, turnView, withState } from './session-view.ts';
 import { unknownUser } from './who.ts';
 import { withStore } from './with-store.ts';
 

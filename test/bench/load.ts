@@ -1,6 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from './connection.ts';
-import { cpuOf } from './cpu.ts';
 import { percentile } from './rounds.ts';
 
 /** How requests arrive: each connection sends its next one when the last is answered, or so many a second arrive. */
@@ -168,4 +168,16 @@ async function untilSteady(
     least = Math.min(least, cost);
     before = now;
   }
+}
+
+/**
+ * Processor time that a process has used so far, ms; 0 if the system does not report it. proc(5) has user and system
+ * time in hundredths of a second.
+ */
+function cpuOf(pid: number): number {
+  const path = `/proc/${pid}/stat`;
+  if (!existsSync(path)) return 0;
+  // The second field is the program's name in brackets, which may contain anything.
+  const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }

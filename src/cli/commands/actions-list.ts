@@ -1,9 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
+import { ACTION_COLUMNS, actionView, findRequests } from '../action-view.ts';
 import type { CommandRecord } from '../command.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { ACTION_COLUMNS, actionView, findRequests, namesIn } from '../record-views.ts';
+import { namesIn } from '../session-view.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { shownIds, wholeSessionId } from '../whole-id.ts';

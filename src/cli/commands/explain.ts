@@ -2,12 +2,13 @@ import { openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts'
 import { ConfigurationError } from '../../daemon/admin/settings.ts';
 import type { Store } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { actionView } from '../action-view.ts';
 import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
-import { messageTraces, type Subject, traceInWords, traceView } from '../message-traces.ts';
-import { actionView } from '../record-views.ts';
+import { messageTraces, type Subject } from '../message-traces.ts';
+import { traceInWords, traceView } from '../trace-view.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel, usersNamed } from '../who.ts';
 import { wholeId } from '../whole-id.ts';

@@ -4,7 +4,7 @@ import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { FEEDBACK_COLUMNS, feedbackView } from '../feedback-view.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { namesIn } from '../record-views.ts';
+import { namesIn } from '../session-view.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
 import { shownIds } from '../whole-id.ts';

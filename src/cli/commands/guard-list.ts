@@ -2,7 +2,8 @@ import type { GuardList, Store } from '../../daemon/admin/store.ts';
 import { channelInWords, shortChannel } from '../channel-titles.ts';
 import type { CommandRecord } from '../command.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
-import { namesOf, personView } from '../record-views.ts';
+import { personView } from '../person-view.ts';
+import { namesOf } from '../session-view.ts';
 import { durationInWords, isoTime } from '../typed-values.ts';
 import { readStored, withStore } from '../with-store.ts';
 

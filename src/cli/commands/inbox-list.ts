@@ -2,7 +2,7 @@ import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
 import type { CommandRecord } from '../command.ts';
 import { MESSAGE_COLUMNS } from '../inbox-view.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { signedInAs } from '../record-views.ts';
+import { signedInAs } from '../session-view.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { shownIds } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';

@@ -1,8 +1,8 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
+import { MEMORY_COLUMNS } from '../memory-view.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { MEMORY_COLUMNS } from '../record-views.ts';
 import { expectKnownUser, expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { withShortIds } from '../whole-id.ts';
 import { printStored, withMemories } from '../with-store.ts';

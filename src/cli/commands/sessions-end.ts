@@ -2,7 +2,7 @@ import { shortId } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import { sessionNotFound } from '../record-views.ts';
+import { sessionNotFound } from '../session-view.ts';
 import { wholeSessionId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 

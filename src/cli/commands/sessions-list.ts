@@ -1,7 +1,7 @@
 import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { SESSION_COLUMNS, withState } from '../record-views.ts';
+import { SESSION_COLUMNS, withState } from '../session-view.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel, usersNamed } from '../who.ts';
 import { shownIds } from '../whole-id.ts';

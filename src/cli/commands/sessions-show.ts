@@ -3,7 +3,7 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice.ts';
 import type { CommandRecord } from '../command.ts';
 import { indent, toJson } from '../output.ts';
-import { SESSION_DETAILS, sessionNotFound, withState } from '../record-views.ts';
+import { SESSION_DETAILS, sessionNotFound, withState } from '../session-view.ts';
 import { isoTime } from '../typed-values.ts';
 import { wholeSessionId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';

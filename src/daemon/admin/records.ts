@@ -3,8 +3,9 @@ import { openComment } from '../feedback/rate-answer.ts';
 import { decodeToken } from '../identity/decode-token.ts';
 import { personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
+import type { LinkHolder } from '../linking/find-link.ts';
 import type { LinkedChannel } from '../linking/link-ids.ts';
-import { type LinkHolder, type LinkOutcome, link, removeLink } from '../linking/links.ts';
+import { type LinkOutcome, link, removeLink } from '../linking/links.ts';
 import { formatLogLine } from '../process/log-line.ts';
 import { shortId } from '../session/ids.ts';
 import {

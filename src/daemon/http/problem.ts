@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
 import { type Context, type Exchange, type Middleware, STATUS_CODES } from './exchange.ts';
+import { send } from './response-head.ts';
 
 /** A problem as it is sent. */
 export interface Problem {
@@ -91,13 +92,6 @@ function toRefusal({ state }: Context, error: unknown, log: Log): Problem {
     log.error({ request_id, channel: route.channel, err: broken }, '`refusal` of a route failed');
     return problem;
   }
-}
-
-/** Sends a response as a whole. If its client has gone, only the log has its status. */
-export function send(ctx: Context, status: number, body: string | Buffer): void {
-  ctx.respond = false;
-  if (ctx.writable) ctx.state.head.send(status, body);
-  else ctx.res.statusCode = status;
 }
 
 /** Logs why a request failed, if an operator can do something about it. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Context } from './exchange.ts';
 
 type Value = string | readonly string[];
 
@@ -51,4 +52,11 @@ function findName(fields: readonly Value[], name: string): number {
     if (known.length === name.length && known.toLowerCase() === name.toLowerCase()) return at;
   }
   return -1;
+}
+
+/** Sends a response as a whole. If its client has gone, only the log has its status. */
+export function send(ctx: Context, status: number, body: string | Buffer): void {
+  ctx.respond = false;
+  if (ctx.writable) ctx.state.head.send(status, body);
+  else ctx.res.statusCode = status;
 }

@@ -1,6 +1,6 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
-import { findSendersLink } from '../linking/links.ts';
+import { findSendersLink } from '../linking/find-link.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { requireMessage } from '../message/arrival.ts';
 import { turnKey } from '../message/keys.ts';

@@ -2,17 +2,16 @@ import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims, TokenVerdict } from '../identity/identity.ts';
 import type { Claimant, LinkCode } from '../store/link-codes.ts';
 import type { Store } from '../store/store.ts';
-import { aliasKey, codeRecord, type LinkedChannel, linkKeys } from './link-ids.ts';
 import {
   changing,
-  LINK_TTL_MS,
   type LinkHolder,
   type LinkServices,
   MAX_TRIES,
   readHolder,
   standingUnder,
-  withdrawActions,
-} from './links.ts';
+} from './find-link.ts';
+import { aliasKey, codeRecord, type LinkedChannel, linkKeys } from './link-ids.ts';
+import { LINK_TTL_MS, withdrawActions } from './links.ts';
 
 type BindServices = Omit<LinkServices, 'store'> & {
   store: Pick<Store, 'links' | 'linkCodes' | 'actions' | 'signOutMarks'>;

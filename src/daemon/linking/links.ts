@@ -1,99 +1,30 @@
-import { createHash } from 'node:crypto';
 import type { UnlinkAnswer } from '../../channel/index.ts';
-import { AgentdError } from '../errors.ts';
-import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import {
   type Claims,
   type PersonKey,
   personKey,
   type TokenReason,
-  type TokenValidator,
   type TokenVerdict,
 } from '../identity/identity.ts';
-import type { Seal } from '../identity/seal.ts';
-import type { Log } from '../process/log.ts';
 import type { NewLinkNotice } from '../store/link-notices.ts';
-import { type Link, type LinkHow, userOfKey } from '../store/links.ts';
+import { type LinkHow, userOfKey } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
-import type { Clock } from '../time/clock.ts';
-import { aliasKey, type LinkedChannel, linkKeys, listSpellings } from './link-ids.ts';
+import {
+  changing,
+  findByAlias,
+  type LinkHolder,
+  type LinkServices,
+  type Lookup,
+  MAX_TRIES,
+  openLink,
+  type PersonsLink,
+  readHolder,
+  standingUnder,
+} from './find-link.ts';
+import { type LinkedChannel, linkKeys, listSpellings } from './link-ids.ts';
 
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
 export const LINK_TTL_MS = 2_592_000 * 1000;
-
-/** Maximum number of attempts to change a link if others write it at the same time. */
-export const MAX_TRIES = 5;
-
-export interface LinkServices {
-  store: Pick<Store, 'links' | 'actions' | 'signOutMarks'>;
-  seal: Seal;
-  tokens: TokenValidator;
-  clock: Clock;
-  log: Pick<Log, 'info' | 'warn'>;
-}
-type Lookup = Pick<LinkServices, 'store' | 'seal' | 'log'>;
-
-/** A link and the token in it, unsealed. */
-export interface FoundLink {
-  key: string;
-  token: string;
-  /** The token as it is stored. */
-  stored: string;
-  /** The person of the token, which was validated when it was stored. */
-  person: PersonKey;
-  /** When the link ends. Its token may expire earlier (`effectiveExpiry`). */
-  expires_at: number;
-  expiry_notified: boolean;
-  how: LinkHow;
-  /** The other id that its sender must have (link-ids.ts, `aliasKey`). Null if no message has contained one yet. */
-  alias: string | null;
-}
-
-/**
- * The link of a channel's user, found by any spelling of the id, or by the other id of a linked user. Null if there is
- * none, or if no key opens it; a link that no key opens is logged as a warning.
- */
-export async function findLink(
-  services: Lookup,
-  channel: LinkedChannel,
-  user_id: string,
-): Promise<FoundLink | null> {
-  const [keys, alias] = [linkKeys(channel, user_id), aliasKey(channel.name, user_id)];
-  // The first link that is found decides, even if it cannot be opened: an older link must not take effect instead.
-  const link = await services.store.links.find(keys, alias);
-  const found = link && openLink(link, channel, services);
-  return found === null || keys.includes(found.key) || found.alias === alias ? found : null;
-}
-
-/**
- * The link of the sender of a message. If the message has another id of its sender, that id is bound to the link, so
- * that later messages find the link by that id alone. `other_sender` if the link is bound to a different id: the
- * platform has since given the user id to somebody else (agentd-message(7), "The inbox").
- */
-export async function findSendersLink(
-  services: Lookup,
-  channel: LinkedChannel,
-  { user_id, alias_id }: { user_id: string; alias_id?: string },
-): Promise<FoundLink | 'other_sender' | null> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const found = await findLink(services, channel, user_id);
-    if (found === null || alias_id === undefined || alias_id === user_id) return found;
-    const alias = aliasKey(channel.name, alias_id);
-    if (found.alias !== null && found.alias !== alias) return 'other_sender';
-    const { links } = services.store;
-    if (found.alias === alias && (await links.findByAlias(alias))?.key === found.key) return found;
-    if (await links.bindAlias(found.key, found.stored, { alias, person: found.person })) return found;
-  }
-  throw changing();
-}
-
-/** The current holder of a link that another person asks for. */
-export interface LinkHolder {
-  person: PersonKey;
-  claims: Claims;
-  /** When the link stops belonging to the holder. */
-  expires_at: number;
-}
 
 export type LinkOutcome =
   | {
@@ -233,42 +164,6 @@ async function removeOwn(
   throw changing();
 }
 
-/** A link of a person, as the person sees it. */
-export interface PersonsLink {
-  /** Not the key, which contains the user's id. */
-  id: string;
-  platform: string;
-  user_id: string;
-  name: string | null;
-  made_at: number | null;
-  /** When the link becomes useless (`effectiveExpiry`). */
-  expires_at: number;
-  claims: Claims;
-  key: string;
-}
-
-/** The links of a person, oldest first. A link whose token belongs to somebody else is left out. */
-export async function listLinks(services: Lookup, person: PersonKey): Promise<PersonsLink[]> {
-  const links = await services.store.links.ofPerson(person);
-  return links.flatMap((link): PersonsLink[] => {
-    const { platform, user_id } = userOfKey(link.key);
-    const found = openLink(link, { name: platform }, services);
-    if (found?.person !== person) return [];
-    const { key, token } = found;
-    const id = createHash('sha256')
-      .update(JSON.stringify([person, key]))
-      .digest('base64url')
-      .slice(0, 22);
-    const claims = claimsOfStoredToken(token);
-    return [
-      {
-        ...{ id, platform, user_id, key, claims, name: link.name, made_at: link.made_at },
-        expires_at: effectiveExpiry(found),
-      },
-    ];
-  });
-}
-
 /** Removes a link that was found, also if its token was renewed since. True if it was removed. */
 export async function removeFound(
   services: Lookup,
@@ -278,19 +173,6 @@ export async function removeFound(
   const removed = await removeOwn(services, channel, { key, user_id, person: personKey(claims) });
   if (removed) services.log.info({ channel: channel.name, sub: claims.sub }, 'unlinked');
   return removed;
-}
-
-/**
- * Records that a person was notified that the token of their link has expired. Also works if the token was resealed
- * after it was read.
- */
-export async function noteExpiryNotified(
-  { store: { links }, seal }: Pick<LinkServices, 'store' | 'seal'>,
-  found: FoundLink,
-): Promise<void> {
-  const link = await links.get(found.key);
-  if (link !== null && seal.open(link.token, link.key) === found.token)
-    await links.noteExpiryNotified(link.key, link.token);
 }
 
 /**
@@ -315,69 +197,4 @@ export async function withdrawActions(
 
 function noticeFor({ name }: LinkedChannel, key: string, what: NewLinkNotice['what']): NewLinkNotice {
   return { platform: name, user_id: userOfKey(key).user_id, what };
-}
-
-/**
- * When a link becomes useless: when the link or its token expires, whichever is earlier (agentd-identity(7), "Links").
- */
-export function effectiveExpiry({ expires_at, token }: Pick<FoundLink, 'expires_at' | 'token'>): number {
-  return Math.min(expires_at, claimsOfStoredToken(token).exp * 1000);
-}
-
-/** The link that is bound to another id of its user. Null if that id was bound for a different person. */
-async function findByAlias(
-  services: Lookup,
-  channel: LinkedChannel,
-  alias_id: string,
-): Promise<FoundLink | null> {
-  const alias = aliasKey(channel.name, alias_id);
-  const link = await services.store.links.findByAlias(alias);
-  const found = link && openLink(link, channel, services);
-  return found?.alias === alias ? found : null;
-}
-
-export async function standingUnder(
-  keys: readonly string[],
-  { store }: Pick<LinkServices, 'store'>,
-): Promise<Link[]> {
-  const found = await Promise.all(keys.map((key) => store.links.get(key)));
-  return found.filter((one) => one !== null);
-}
-
-/** The link with its token unsealed. Null, with a warning in the log, if no key opens the token. */
-function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): FoundLink | null {
-  const { key, expires_at, expiry_notified, how, alias } = link;
-  const token = seal.open(link.token, key);
-  if (token === null) {
-    log.warn({ channel: channel.name }, 'no encryption key can unseal the linked token');
-    return null;
-  }
-  const person = personKey(claimsOfStoredToken(token));
-  return {
-    key,
-    token,
-    stored: link.token,
-    person,
-    expires_at,
-    expiry_notified,
-    how,
-    alias: alias?.person === person ? alias.alias : null,
-  };
-}
-
-/** The holder of a link. Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
-export function readHolder(
-  standing: Link,
-  { seal, clock }: Pick<LinkServices, 'seal' | 'clock'>,
-): LinkHolder | null {
-  const token = seal.open(standing.token, standing.key);
-  if (token === null) return null;
-  const expires_at = effectiveExpiry({ ...standing, token });
-  if (expires_at <= clock.now()) return null;
-  const claims = claimsOfStoredToken(token);
-  return { person: personKey(claims), claims, expires_at };
-}
-
-export function changing(): AgentdError {
-  return new AgentdError('unavailable', 'Other requests are changing this link.', { retryAfter: 1 });
 }

@@ -1,8 +1,9 @@
 import { StoreUnavailable } from '../errors.ts';
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { LocalTexts, Texts } from '../texts/texts.ts';
+import type { LinkServices } from './find-link.ts';
+import { effectiveExpiry, type FoundLink, findLink } from './find-link.ts';
 import { aliasKey, type LinkedChannel } from './link-ids.ts';
-import { effectiveExpiry, type FoundLink, findLink, type LinkServices } from './links.ts';
 
 /** The parts of a platform's message that tell who sent it, and in which language. */
 interface Sent {

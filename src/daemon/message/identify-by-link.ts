@@ -1,5 +1,10 @@
 import type { Credential, TokenVerdict } from '../identity/identity.ts';
-import { effectiveExpiry, type FoundLink, findSendersLink, noteExpiryNotified } from '../linking/links.ts';
+import {
+  effectiveExpiry,
+  type FoundLink,
+  findSendersLink,
+  noteExpiryNotified,
+} from '../linking/find-link.ts';
 import type { RenewalOutcome } from '../renewal/link-renewer.ts';
 import { toCredential } from './identify-by-token.ts';
 import type { Step } from './sequence.ts';

@@ -8,12 +8,9 @@ import {
   findLink,
   findSendersLink,
   type LinkServices,
-  link,
   noteExpiryNotified,
-  removeLink,
-  unlink,
-  unlinkPerson,
-} from '../../../src/daemon/linking/links.ts';
+} from '../../../src/daemon/linking/find-link.ts';
+import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/linking/links.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { LinkStore } from '../../../src/daemon/store/links.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';

@@ -1,5 +1,5 @@
 import type { ToolAnswer } from '../../../agent/index.ts';
-import { findSendersLink } from '../../linking/links.ts';
+import { findSendersLink } from '../../linking/find-link.ts';
 import type { Action } from '../../store/actions.ts';
 import { ClaimLost } from '../../store/failures.ts';
 import { chooseCredentials } from '../../tools/choose-credential.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readEvents } from '../../../../src/daemon/tools/mcp/http-transport.ts';
+import { readEvents } from '../../../../src/daemon/tools/mcp/response-body.ts';
 
 async function* inPieces(...pieces: string[]): AsyncGenerator<Uint8Array> {
   for (const piece of pieces) yield Buffer.from(piece);
