@@ -1,11 +1,11 @@
-import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { ownerOfPerson } from '../../src/daemon/identity/memory-owner.ts';
 import { openPostgresMemories } from '../../src/daemon/store/kernels/postgres/memories.ts';
 import type { MemoryStore } from '../../src/daemon/store/memories.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
 import { ada } from './fixtures.ts';
 import { describeMemories } from './memories-contract.ts';
@@ -129,9 +129,8 @@ describe.skipIf(withoutPostgres)('the store of memories on a Postgres server', (
     expect(await memories.list(owner)).toHaveLength(1);
 
     const sockets: Socket[] = [];
-    const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const silent = createServer((socket) => void sockets.push(socket));
+    const port = await listenOnFreePort(silent);
     const began = performance.now();
     await expect(open(`postgres://a@127.0.0.1:${port}/agentd`).list(owner)).rejects.toBeInstanceOf(
       StoreUnavailable,

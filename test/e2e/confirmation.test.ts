@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -13,6 +12,7 @@ import { agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { eventsIn, type Seen } from '../support/event-stream.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -100,8 +100,7 @@ let ada: string;
 let tests = 0;
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
-  const base = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  const base = `http://127.0.0.1:${await listenOnFreePort(api)}`;
   platforms = {
     teamchat: await FakePlatform.start(teamchat),
     phonechat: await FakePlatform.start(phonechat),

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -106,8 +106,7 @@ const api = createServer((request, response) => {
 let daemon: DaemonHere;
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
-  const base = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  const base = `http://127.0.0.1:${await listenOnFreePort(api)}`;
   writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
   writeFileSync(join(folder, 'shop.yaml'), DOCUMENT);
   writeFileSync(join(folder, 'agentd.yaml'), ENTRIES.replaceAll('BASE', base), { mode: 0o600 });

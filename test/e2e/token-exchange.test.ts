@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../support/fake-authorization-server.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -53,8 +53,7 @@ const billing = createServer(({ headers }, response) => {
 
 beforeAll(async () => {
   authorization = await FakeAuthorizationServer.start();
-  billing.listen(0, '127.0.0.1');
-  await once(billing, 'listening');
+  await listenOnFreePort(billing);
   writeFileSync(join(folder, 'runtime.mjs'), RUNTIME);
   writeFileSync(join(folder, 'billing.json'), JSON.stringify(DOCUMENT));
   writeFileSync(

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FakeModel } from '../support/fake-model.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
@@ -136,9 +137,8 @@ describe('With default credentials', () => {
 
 describe('The conversation continues', () => {
   test('if nothing listens at the address of the API', async () => {
-    const closed = createServer().listen(0, '127.0.0.1');
-    await once(closed, 'listening');
-    const { port } = closed.address() as AddressInfo;
+    const closed = createServer();
+    const port = await listenOnFreePort(closed);
     closed.close();
     await once(closed, 'close');
     const down = await startShop({ env: { API_BASE_URL: `http://127.0.0.1:${port}` } });

@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -11,6 +9,7 @@ import { type Visitor, visit } from '../browser/visitor.ts';
 import { startAgentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
 import { until } from '../support/until.ts';
 
 /** A website on another origin than the daemon, with only the script tag that the manual shows. */
@@ -31,9 +30,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   if (withoutBrowser) return;
-  site.listen(0, '127.0.0.1');
-  await once(site, 'listening');
-  origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  origin = `http://127.0.0.1:${await listenOnFreePort(site)}`;
   dictation = await Dictation.start();
   daemon = await startDaemonHere({ directory, env: settings() });
   browser = await launch();

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
+import { listenOnFreePort } from './free-ports.ts';
 import { bytesOf, type Fields, fieldsOf, numberOf } from './protobuf.ts';
 
 /** A span, with the members that tests check. */
@@ -42,8 +43,7 @@ export class Collector {
 
   static async start(): Promise<Collector> {
     const collector = new Collector();
-    collector.#server.listen(0, '127.0.0.1');
-    await once(collector.#server, 'listening');
+    await listenOnFreePort(collector.#server);
     return collector;
   }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-ports.ts';
 import { sampleAgent } from './sample-agent.ts';
 
 /** A server on loopback that tells the sample agent (test/fixtures/dictated-agent.ts) what to answer. */
@@ -23,9 +23,7 @@ export class Dictation {
 
   static async start(): Promise<Dictation> {
     const dictation = new Dictation();
-    dictation.#server.listen(0, '127.0.0.1');
-    await once(dictation.#server, 'listening');
-    const { port } = dictation.#server.address() as AddressInfo;
+    const port = await listenOnFreePort(dictation.#server);
     dictation.#agent = sampleAgent('dictated-agent.ts', `http://127.0.0.1:${port}`);
     return dictation;
   }

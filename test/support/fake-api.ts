@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-ports.ts';
 
 /** A request to the API. */
 export interface SeenRequest {
@@ -81,8 +82,7 @@ export class FakeApi {
 
   static async start(options: FakeApiOptions): Promise<FakeApi> {
     const api = new FakeApi(options);
-    api.#server.listen(0, '127.0.0.1');
-    await once(api.#server, 'listening');
+    await listenOnFreePort(api.#server);
     return api;
   }
 

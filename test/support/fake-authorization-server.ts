@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-ports.ts';
 
 export const EXCHANGE_CLIENT = { client_id: 'agentd:1', client_secret: 'p@ss word/+' };
 
@@ -66,8 +67,7 @@ export class FakeAuthorizationServer {
   ): Promise<FakeAuthorizationServer> {
     const types = { subject_token_type: ACCESS_TOKEN, requested_token_type: ACCESS_TOKEN };
     const server = new FakeAuthorizationServer({ audience, ...types, ...expected });
-    server.#server.listen(0, '127.0.0.1');
-    await once(server.#server, 'listening');
+    await listenOnFreePort(server.#server);
     return server;
   }
 

@@ -3,6 +3,7 @@ import { copyFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { listenOnFreePort } from './free-ports.ts';
 import { sampleAgent } from './sample-agent.ts';
 
 export interface SentText {
@@ -50,8 +51,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
   static async start(): Promise<FakeExchange> {
     const exchange = new FakeExchange();
     exchange.setMaxListeners(0);
-    exchange.#server.listen(0, '127.0.0.1');
-    await once(exchange.#server, 'listening');
+    await listenOnFreePort(exchange.#server);
     exchange.#agent = sampleAgent('telling-agent.ts', exchange.url);
     return exchange;
   }

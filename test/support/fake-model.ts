@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-ports.ts';
 
 /** A request for a completion, with the members that tests check. */
 export interface CompletionRequest {
@@ -68,8 +69,7 @@ export class FakeModel {
 
   static async start(): Promise<FakeModel> {
     const model = new FakeModel();
-    model.#server.listen(0, '127.0.0.1');
-    await once(model.#server, 'listening');
+    await listenOnFreePort(model.#server);
     return model;
   }
 

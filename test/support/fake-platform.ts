@@ -12,6 +12,7 @@ import type {
   SimulatedRequest,
 } from '../../src/channel/index.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
+import { listenOnFreePort } from './free-ports.ts';
 
 /** One call of the platform's API, as received. */
 export interface PlatformCall {
@@ -77,8 +78,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     const simulator = await plugin.simulator?.();
     if (!simulator) throw new Error(`the channel ${plugin.name} has no simulator`);
     const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await listenOnFreePort(server);
     return new FakePlatform(plugin, simulator, server);
   }
 

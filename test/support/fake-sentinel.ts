@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { listenOnFreePort } from './free-ports.ts';
 
 /** A Sentinel that knows one master. It can announce a failover at the moment when a client asks for the master. */
 export class FakeSentinel {
@@ -18,8 +19,7 @@ export class FakeSentinel {
   /** @param masterPort the port of the master, on loopback */
   static async start(masterPort: number): Promise<FakeSentinel> {
     const sentinel = new FakeSentinel(masterPort);
-    sentinel.#server.listen(0, '127.0.0.1');
-    await once(sentinel.#server, 'listening');
+    await listenOnFreePort(sentinel.#server);
     return sentinel;
   }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 
 /**
  * These ports are below the range for outgoing connections and for `listen(0)`, which begins at 32768 on Linux. In that
@@ -40,4 +40,11 @@ async function isFree(port: number): Promise<boolean> {
   }
   await once(server.close(), 'close');
   return true;
+}
+
+/** Lets a server listen on a free port. @returns the port */
+export async function listenOnFreePort(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-ports.ts';
 
 /**
  * A server that answers only when the test releases it. Until then, the work that called the server stays in progress.
@@ -15,8 +16,7 @@ export class Gate {
 
   static async open(): Promise<Gate> {
     const gate = new Gate();
-    gate.#server.listen(0, '127.0.0.1');
-    await once(gate.#server, 'listening');
+    await listenOnFreePort(gate.#server);
     return gate;
   }
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { decodePayload } from '../../src/daemon/identity/decode-token.ts';
 import { rsaPair } from '../unit/identity/make-token.ts';
+import { listenOnFreePort } from './free-ports.ts';
 
 export const CLIENT = { client_id: 'agentd', client_secret: 'a-client-secret-of-the-tests' };
 const REDIRECT = 'http://127.0.0.1:9/callback';
@@ -50,9 +50,7 @@ export class Issuer {
    */
   static async start(logoutUri: (issuer: string) => Promise<string>, lifetime = 3600): Promise<Issuer> {
     const waiting = createServer();
-    waiting.listen(0, '127.0.0.1');
-    await once(waiting, 'listening');
-    const { port } = waiting.address() as AddressInfo;
+    const port = await listenOnFreePort(waiting);
     waiting.close();
     await once(waiting, 'close');
     const url = `http://127.0.0.1:${port}`;

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { listenOnFreePort } from './free-ports.ts';
 import { sampleAgent } from './sample-agent.ts';
 
 /** A server that gets a report of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
@@ -17,8 +18,7 @@ export class Runs extends EventEmitter<{ came: [] }> {
 
   static async start(): Promise<Runs> {
     const runs = new Runs();
-    runs.#server.listen(0, '127.0.0.1');
-    await once(runs.#server, 'listening');
+    await listenOnFreePort(runs.#server);
     return runs;
   }
 

@@ -9,6 +9,7 @@ import {
   Server,
   type Tool,
 } from '@modelcontextprotocol/server';
+import { listenOnFreePort } from './free-ports.ts';
 import { SEARCH } from './mcp-server.ts';
 
 /** A request that arrived, with the members that tests check. */
@@ -53,8 +54,7 @@ export class StatelessMcpServer {
 
   static async open(legacy: 'reject' | 'stateless' = 'reject'): Promise<StatelessMcpServer> {
     const server = new StatelessMcpServer(legacy);
-    server.#http.listen(0, '127.0.0.1');
-    await once(server.#http, 'listening');
+    await listenOnFreePort(server.#http);
     return server;
   }
 

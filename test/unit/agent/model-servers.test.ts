@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { reachModels } from '../../../src/daemon/agent/model-servers.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { freePort } from '../../support/free-ports.ts';
+import { freePort, listenOnFreePort } from '../../support/free-ports.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 function reach(settings: Partial<Settings>) {
@@ -27,9 +27,7 @@ it('a model server that accepts a connection gets no data, and causes no warning
   let bytes = 0;
   const server = createServer((socket) => socket.on('data', (data) => (bytes += data.length)));
   onTestFinished(() => void server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
+  const port = await listenOnFreePort(server);
   const url = `http://127.0.0.1:${port}/v1`;
   const lines = reach({ AGENT_BASE_URL: url, AGENT_FALLBACK_MODEL: 'small' });
   const [first] = await once(server, 'connection');

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { platformFetch } from '../../../src/daemon/channels/platform-fetch.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 
 let answer: RequestListener;
 let address: string;
@@ -11,9 +11,7 @@ let server: ReturnType<typeof createServer>;
 
 beforeEach(async () => {
   server = createServer((request, response) => answer(request, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  address = `http://127.0.0.1:${await listenOnFreePort(server)}`;
 });
 afterEach(async () => {
   server.closeAllConnections();

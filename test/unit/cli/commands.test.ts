@@ -13,6 +13,7 @@ import { openStore } from '../../../src/daemon/store/open.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 import { capture } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
@@ -279,8 +280,7 @@ describe('status', () => {
       response.writeHead(status, { connection: 'close', ...headers }).end(body),
     );
     server = started;
-    await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
-    const { port } = started.address() as AddressInfo;
+    const port = await listenOnFreePort(started);
     stubSettings({ PORT: port });
     return `http://127.0.0.1:${port}`;
   }
@@ -338,7 +338,7 @@ describe('status', () => {
 
   it('exits with 69 if the answer is too long, or not HTTP', async () => {
     const raw = createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n'));
-    await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
+    await listenOnFreePort(raw);
     try {
       const url = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`;
       expect((await agentd('status', '--url', url)).code).toBe(69);

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -13,6 +11,7 @@ import { checkBusinessApi, checkModel } from '../../../src/cli/doctor/services.t
 import { makePrivateDirectory } from '../../../src/daemon/files/make-directory.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 
 describe('a check of another server', () => {
   let server: Server;
@@ -21,9 +20,7 @@ describe('a check of another server', () => {
   let answer: Parameters<typeof createServer>[1] = () => {};
   beforeEach(async () => {
     server = createServer((request, response) => answer?.(request, response));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    url = `http://127.0.0.1:${await listenOnFreePort(server)}`;
   });
   afterEach(() => {
     server.closeAllConnections();

@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { command as check } from '../../../src/cli/commands/config-check.ts';
 import { command as list } from '../../../src/cli/commands/tools-list.ts';
 import { command as show } from '../../../src/cli/commands/tools-show.ts';
@@ -10,7 +10,7 @@ import { configLocation } from '../../../src/cli/config-location.ts';
 import { ProbeClient } from '../../../src/cli/doctor/finding.ts';
 import { checkTools } from '../../../src/cli/doctor/services.ts';
 import { configure } from '../../../src/daemon/settings/configure/configure.ts';
-import { listening } from '../../support/listening.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
@@ -195,3 +195,13 @@ describe('the commands that show tools', () => {
     ]);
   });
 });
+
+/** Lets a server listen on a free port until the test ends. @returns its address */
+async function listening(server: Server): Promise<string> {
+  const port = await listenOnFreePort(server);
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${port}`;
+}

@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createKeySet } from '../../../src/daemon/identity/jose.ts';
 import type { VerificationKeys } from '../../../src/daemon/identity/keys.ts';
 import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 import { CLAIMS, hs256, NOW, recordingLog, rs256, rsaPair, SETTINGS } from './make-token.ts';
 
 const one = rsaPair();
@@ -28,8 +28,7 @@ beforeEach(async () => {
     fetches += 1;
     answer(response, request.url ?? '');
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`);
+  url = new URL(`http://127.0.0.1:${await listenOnFreePort(server)}/keys`);
 });
 
 afterEach(async () => {

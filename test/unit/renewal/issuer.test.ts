@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { claimsOfStoredToken } from '../../../src/daemon/identity/decode-token.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
@@ -9,6 +7,7 @@ import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import { LinkRenewer } from '../../../src/daemon/renewal/link-renewer.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 import { CLIENT, Issuer, type Visit } from '../../support/issuer.ts';
 import { type StepWorld, stepWorld } from '../../support/step.ts';
 
@@ -27,9 +26,7 @@ let renewers: [LinkRenewer, LinkRenewer];
 beforeEach(async () => {
   world = await stepWorld({ sealKey: Buffer.alloc(32, 1).toString('base64') });
   site = createServer((_request, response) => response.end());
-  site.listen(0, '127.0.0.1');
-  await once(site, 'listening');
-  const { port } = site.address() as AddressInfo;
+  const port = await listenOnFreePort(site);
   issuer = await Issuer.start(async () => `http://127.0.0.1:${port}/backchannel-logout`);
   ada = await issuer.signIn('ada');
   told = [];

@@ -14,6 +14,7 @@ import { Trace } from '../../../src/daemon/trace/trace.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { Collector } from '../../support/collector.ts';
 import { signToken } from '../../support/fake-api.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -253,9 +254,8 @@ describe('exports', () => {
   });
 
   it('are aborted when the time for stopping has passed', async () => {
-    const silent = createServer(() => {}).listen(0, '127.0.0.1');
-    await new Promise((resolve) => silent.once('listening', resolve));
-    const { port } = silent.address() as { port: number };
+    const silent = createServer(() => {});
+    const port = await listenOnFreePort(silent);
     const telemetry = await telemetryOf({ url: `http://127.0.0.1:${port}/v1/traces` });
     send(telemetry);
     expect(await telemetry.stop(20)).toBe(false);

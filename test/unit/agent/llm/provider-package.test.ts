@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createLlm, type LlmSettings } from '../../../../src/daemon/agent/llm/llm.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { agentTurn, replyOf } from '../../../support/agent-turn.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { llmSettings } from '../../../support/llm-settings.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 
@@ -49,9 +48,7 @@ beforeEach(async () => {
       response.end();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  baseURL = `http://127.0.0.1:${await listenOnFreePort(server)}/v1`;
 });
 afterEach(() => void server.close());
 

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ConnectionLost, findEventStream, StreamClient } from '../../../../src/cli/chat/stream-client.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 
 const PATHS = { start: '/talk', stream: '/talk/:stream_id/events' };
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl';
@@ -19,10 +18,9 @@ afterEach(() => {
 });
 
 async function serve(answer: RequestListener): Promise<URL> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
+  const server = createServer(answer);
   servers.push(server);
-  await once(server, 'listening');
-  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  return new URL(`http://127.0.0.1:${await listenOnFreePort(server)}/`);
 }
 
 const clientOf = (base: URL, token: string | null = null) =>

@@ -1,18 +1,15 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelPlugin, PlatformSimulator, SimulatedEvent } from '../../../../src/channel/index.ts';
 import type { DaemonRecords, MessageEnd } from '../../../../src/cli/simulate/scenario.ts';
 import { Simulation } from '../../../../src/cli/simulate/simulation.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 
 let server: Server;
 let daemon: URL;
 beforeEach(async () => {
   server = createServer((_request, response) => response.setHeader('X-Request-Id', 'r1').end());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  daemon = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  daemon = new URL(`http://127.0.0.1:${await listenOnFreePort(server)}/`);
 });
 afterEach(() => server.close());
 

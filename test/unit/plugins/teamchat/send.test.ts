@@ -6,6 +6,7 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import type { Channel, OutgoingReply, PushChannel } from '../../../../src/channel/index.ts';
 import { type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
 import { FakePlatform, type PlatformCall } from '../../../support/fake-platform.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 
 let platform: FakePlatform;
 let scope: RecordingScope;
@@ -229,9 +230,8 @@ describe('a refusal', () => {
   });
 
   it('because the platform is unreachable causes another attempt', async () => {
-    const nowhere = createServer().listen(0, '127.0.0.1');
-    await once(nowhere, 'listening');
-    const url = `http://127.0.0.1:${(nowhere.address() as AddressInfo).port}`;
+    const nowhere = createServer();
+    const url = `http://127.0.0.1:${await listenOnFreePort(nowhere)}`;
     nowhere.close();
     await once(nowhere, 'close');
     const alone = teamchat.create(recordingScope({ ...platform.settings, TEAMCHAT_API_URL: url }));

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
+import { createServer as createPlainServer, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../../src/daemon/time/time-limit.ts';
 import { BodyTooLong, httpRequest } from '../../../../src/daemon/tools/downstream/http-request.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 
 let answer: RequestListener;
 let url: URL;
@@ -21,9 +22,7 @@ beforeEach(async () => {
     sockets.push(request.socket);
     answer(request, response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  url = new URL(`http://127.0.0.1:${await listenOnFreePort(server)}/`);
 });
 afterEach(async () => {
   server.closeAllConnections();
@@ -175,9 +174,8 @@ test('a request has the path and query of the address unchanged, but not its fra
 });
 
 test('a connection that is still being made ends with the limit', async () => {
-  const silent = createPlainServer().listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const { port } = silent.address() as AddressInfo;
+  const silent = createPlainServer();
+  const port = await listenOnFreePort(silent);
   const controller = new AbortController();
   // The handshake of TLS is never answered.
   const limit = limitOf(controller.signal);

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_UNASKED } from '../../../../src/daemon/tools/mcp/transport.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import {
   clientWith,
@@ -189,9 +188,7 @@ describe('an MCP server', () => {
       elsewhere.push(String(request.headers.authorization));
       response.end();
     });
-    other.listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/mcp`;
+    const location = `http://127.0.0.1:${await listenOnFreePort(other)}/mcp`;
     for (const status of [301, 302, 303, 307, 308]) {
       answer((response) => response.writeHead(status, { location }).end());
       expect(await call()).toMatchObject({ outcome: 'failed', reached: false, reason: 'mcp_redirect' });

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { signToken } from '../../../support/fake-api.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import { mcpSource, type SourceUnderTest, type SourceWanted } from '../../../support/mcp-source.ts';
 import { contextOf, sessionOf } from '../../../support/request-context.ts';
@@ -39,8 +40,7 @@ describe('an MCP server that refuses every request without a credential', () => 
   beforeEach(async () => {
     accepted = ['of-the-service', ADA.token];
     forms = [];
-    endpoint.listen(0, '127.0.0.1');
-    await once(endpoint, 'listening');
+    await listenOnFreePort(endpoint);
     server = await McpServer.open();
     server.tools = [SEARCH, { ...SEARCH, name: 'open' }];
     server.intercept = ({ authorization }, { response }) => {

@@ -1,7 +1,7 @@
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { startNormalizingProxy, withoutNginx } from '../../../support/nginx.ts';
 import { documentOf, toolsOf } from '../../../support/openapi.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
@@ -18,8 +18,7 @@ let proxy: Awaited<ReturnType<typeof startNormalizingProxy>>;
 
 beforeAll(async () => {
   if (withoutNginx) return;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnFreePort(server);
   proxy = await startNormalizingProxy('/shop/', `http://127.0.0.1:${port}/internal/`);
 });
 afterAll(async () => {

@@ -7,6 +7,7 @@ import { describeSource } from '../../../../src/daemon/tools/describe-source.ts'
 import { loadOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
 import { fixedSource } from '../../../../src/daemon/tools/registry.ts';
 import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { API, documentOf, entryOf, problemsOf, readEntry, toolsOf } from '../../../support/openapi.ts';
 
 const OK = { responses: { default: { description: '' } } };
@@ -436,7 +437,7 @@ describe('a `$ref`', () => {
       requests++;
       response.end('{"type":"string"}');
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listenOnFreePort(server);
     onTestFinished(() => new Promise((resolve) => server.close(() => resolve())));
     const { port } = server.address() as AddressInfo;
     for (const reference of [

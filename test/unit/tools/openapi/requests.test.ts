@@ -1,5 +1,4 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
@@ -7,6 +6,7 @@ import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-s
 import type { OpenApiEntry, ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { signToken } from '../../../support/fake-api.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { documentOf, entryOf, problemsOf } from '../../../support/openapi.ts';
 import { contextOf, sessionOf } from '../../../support/request-context.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
@@ -54,8 +54,7 @@ const server = createServer((request, response) => {
 let base = '';
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  base = `http://127.0.0.1:${await listenOnFreePort(server)}/v1`;
 });
 afterAll(() => new Promise((resolve) => server.close(() => resolve(null))));
 beforeEach(() => {
