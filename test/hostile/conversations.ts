@@ -27,6 +27,8 @@ export interface Conversation {
   channel: ChannelName;
   identity: Identity;
   place: 'direct' | 'group';
+  /** Whether the member of the group who interferes is signed in, too. */
+  isStrangerLinked: boolean;
   /**
    * How often the person writes a message or reacts to a question. If a question is still open then, they react up to
    * two more times.
@@ -47,13 +49,15 @@ export function makeConversation(seed: number, index: number): Conversation {
   const isWeb = channel === 'webchat' || channel === 'sse';
   // The driver can link only users of teamchat and phonechat.
   const known = channel !== 'msgbot' && random.chance(0.6);
+  // A group is one room, in which only one conversation is played at a time.
+  const place = (channel === 'teamchat' || channel === 'msgbot') && random.chance(0.3) ? 'group' : 'direct';
   return {
     index,
     person: index,
     channel,
     identity: isWeb ? random.pick(WEB) : known ? 'linked' : 'unlinked',
-    // A group is one room, in which only one conversation is played at a time.
-    place: (channel === 'teamchat' || channel === 'msgbot') && random.chance(0.3) ? 'group' : 'direct',
+    place,
+    isStrangerLinked: place === 'group' && channel !== 'msgbot' && random.chance(0.5),
     turns: 2 + random.below(3),
     random,
   };
@@ -70,6 +74,7 @@ export function makeCrowdConversation(seed: number, index: number, persons: numb
     random,
     person: Math.floor(index / CHANNELS.length) % persons,
     place: 'direct',
+    isStrangerLinked: false,
     turns: 3,
   };
 }

@@ -1,10 +1,10 @@
 import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { eventsIn } from '../support/event-stream.ts';
 import type { FakePlatform } from '../support/fake-platform.ts';
-import { answersLatePress } from '../support/marked-texts.ts';
+import { answersLatePress, isAboutGroup } from '../support/marked-texts.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { type Post, post } from '../support/webchat.ts';
-import type { Person } from './persons.ts';
+import { type Person, STRANGERS } from './persons.ts';
 import { conversationIn, markOf } from './record.ts';
 
 /** A question of the daemon, as a client or a platform shows it. */
@@ -35,8 +35,11 @@ export interface Saying {
 /** The connection between one conversation and the daemon. */
 export interface Line {
   say(text: string, saying?: Saying): Promise<Reply>;
-  /** Somebody else tries to answer the question. Rejects if the daemon accepts the answer of a web client. */
-  meddle(question: Question): Promise<void>;
+  /**
+   * Somebody else tries to answer the question. Rejects if the daemon accepts the answer of a web client.
+   * @returns the question that this asks them in a group; empty if there is none
+   */
+  meddle(question: Question): Promise<string>;
   /**
    * The person presses the button of a question that has ended. Nobody waits for an answer. Rejects if the daemon
    * accepts it of a web client.
@@ -99,6 +102,7 @@ export function webLine({ url, conversation, channel, session, stranger }: WebLi
       const byId = await send('', { token, press: question }, null);
       for (const { status, text } of [inIt, byId])
         if (status === 200) throw new Error(`the answer of a stranger was accepted: ${text}`);
+      return '';
     },
     async late(question, saying) {
       const { status, text } = await send('', { ...saying, press: question });
@@ -126,9 +130,6 @@ interface PlatformLine {
   asks(): boolean;
 }
 
-/** The first number of the people who only interfere. */
-const STRANGERS = 500_000;
-
 export function platformLine(parts: PlatformLine): Line {
   const { daemon, platform, index, conversation, place, asks } = parts;
   const personOf = PLATFORMS[index]?.personOf ?? String;
@@ -149,7 +150,7 @@ export function platformLine(parts: PlatformLine): Line {
     platform.shown
       .slice(from)
       .filter(({ what, to }) => what === 'message' && places.includes(to))
-      .filter((shown) => isOurs(shown) && !answersLatePress(shown.text));
+      .filter((shown) => isOurs(shown) && !answersLatePress(shown.text) && !isAboutGroup(shown.text));
   /** Whether the last reply ended with a question. Then the next one does so too, unless its end says otherwise. */
   let isOpen = false;
   const deliver = async (event: Partial<SimulatedEvent>) => {
@@ -189,8 +190,11 @@ export function platformLine(parts: PlatformLine): Line {
     late: (question) => deliver(pressed(question, user)),
     async meddle(question) {
       await deliver(pressed(question, stranger));
+      if (place === 'direct') return '';
       // In a group, the stranger's text is a separate message, and is answered.
-      if (place === 'group') await replyTo({ text: 'yes', user: stranger }, null);
+      const shown = await replyTo({ text: 'yes', user: stranger }, null);
+      const end = endOf(shown, conversation);
+      return shown.find(({ buttons }) => buttons)?.text ?? (IN_WORDS.test(end) ? end : '');
     },
   };
 }
@@ -214,7 +218,8 @@ function endOf(shown: readonly Shown[], conversation: number): string {
 
 async function within(work: Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('no reply')), REPLY_MS);
+  // When a play ends early, nobody waits for this any more.
+  const timer = setTimeout(() => reject(new Error('no reply')), REPLY_MS).unref();
   try {
     await Promise.race([work, promise]);
   } finally {

@@ -8,6 +8,9 @@ export interface Person {
   token: string;
 }
 
+/** The first number of the people who only interfere. */
+export const STRANGERS = 500_000;
+
 /** The first claim of each token, so that all payloads begin alike. */
 const CANARY = { jti: 'canary-' };
 /** How the payload of each token begins: 15 bytes are 20 characters of base64url. */

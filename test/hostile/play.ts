@@ -6,9 +6,14 @@ import { inParallel } from '../support/pool.ts';
 import { hostileAnswer, hostileText, plainAnswer } from './attacker.ts';
 import { Checker, isInterrupted, MAX_STEPS, type Permit } from './checker.ts';
 import { chosenBy } from './company.ts';
-import { type Conversation, makeConversation, makeCrowdConversation } from './conversations.ts';
+import {
+  type ChannelName,
+  type Conversation,
+  makeConversation,
+  makeCrowdConversation,
+} from './conversations.ts';
 import { type Line, platformLine, type Question, type Reply, type Saying, webLine } from './lines.ts';
-import { defaultToken, expiredToken, forgedToken, type Person, personOf } from './persons.ts';
+import { defaultToken, expiredToken, forgedToken, type Person, personOf, STRANGERS } from './persons.ts';
 import {
   conversationIn,
   type ModelCall,
@@ -81,6 +86,7 @@ class Play {
       defaultToken: defaultToken(issued_at),
       personAt: (email) => this.#personAt(email),
       hostileText: (nonce) => hostileText(randomFrom(chosenBy(nonce, 2 ** 32))),
+      until: wanted.until ?? null,
       latency: (nonce) => (wanted.crowd === undefined ? undefined : chosenBy(`latency ${nonce}`, 6)),
     });
     world.company.receive = (request) => {
@@ -98,20 +104,20 @@ class Play {
   }
 
   async play(): Promise<Played> {
-    const { runs, seed, only, crowd, until } = this.#wanted;
+    const { runs, seed, only, crowd } = this.#wanted;
     const { concurrency = crowd === undefined ? 12 : 2 * crowd } = this.#wanted;
     const checker = this.#checker;
-    const isBroken = (wanted: Rule) => checker.violations.some(({ rule }) => rule === wanted);
-    const isOver = () => this.#runs >= runs || until?.every(isBroken) === true;
+    const isOver = () => this.#runs >= runs || checker.isOver;
     const make = (index: number) =>
       crowd === undefined ? makeConversation(seed, index) : makeCrowdConversation(seed, index, crowd);
     if (only !== undefined) await this.#playOne(make(only));
     else {
       let next = 0;
       const workers = Array.from({ length: concurrency });
-      await inParallel(workers, concurrency, async () => {
+      const played = inParallel(workers, concurrency, async () => {
         while (!isOver()) await this.#playOne(make(next++));
       });
+      await Promise.race([played, checker.over]);
     }
     await this.#checkJournal();
     const { company, daemon, cpuSeconds } = this.#world;
@@ -143,6 +149,7 @@ class Play {
     const { index, channel, identity, place } = conversation;
     const { daemon, platforms } = this.#world;
     const person = personOf(conversation.person, this.#issued_at);
+    const stranger = personOf(STRANGERS + index, this.#issued_at);
     const platform = platforms.get(channel);
     const opened =
       platform === undefined
@@ -151,7 +158,7 @@ class Play {
             conversation: index,
             channel: channel as 'webchat' | 'sse',
             session: identity === 'chosen' ? `room-${index}` : null,
-            stranger: personOf(index + 1_000_000, this.#issued_at),
+            stranger,
           })
         : platformLine({
             daemon,
@@ -166,8 +173,10 @@ class Play {
       checker: this.#checker,
       line: tell === undefined ? opened : toldLine(opened, tell),
       person,
+      stranger,
       issued_at: this.#issued_at,
-      link: () => this.#link(conversation, person),
+      link: () => this.#link(channel, index, person),
+      linkStranger: () => this.#link(channel, STRANGERS + index, stranger),
       begin: (run) => {
         this.#runs++;
         this.#current.set(index, run);
@@ -175,11 +184,11 @@ class Play {
     };
   }
 
-  /** Links the user of the platform to the person, as the person would do it. */
-  async #link({ channel, index }: Conversation, { token }: Person): Promise<void> {
+  /** Links the user of the platform with this number to the person, as the person would do it. */
+  async #link(channel: ChannelName, number: number, { token }: Person): Promise<void> {
     const { daemon, platforms } = this.#world;
     const platform = platforms.get(channel);
-    const user = PLATFORMS.find(({ plugin }) => plugin.name === channel)?.personOf(index) ?? '';
+    const user = PLATFORMS.find(({ plugin }) => plugin.name === channel)?.personOf(number) ?? '';
     const { status, text } =
       channel === 'teamchat' && platform
         ? await platform.deliver(daemon, { kind: 'command', user, text: `/service-auth ${token}` })
@@ -267,7 +276,7 @@ function toldLine(line: Line, tell: (line: string) => void): Line {
     },
     async meddle(question) {
       tell('> (a stranger answers)');
-      await line.meddle(question);
+      return line.meddle(question);
     },
     async late(question, saying) {
       tell('> (the person answers a question that has ended)');
@@ -293,8 +302,11 @@ interface TalkParts {
   checker: Checker;
   line: Line;
   person: Person;
+  /** Somebody else who interferes. */
+  stranger: Person;
   issued_at: number;
   link(): Promise<void>;
+  linkStranger(): Promise<void>;
   /** Called when a run of this conversation may begin. */
   begin(run: Run): void;
 }
@@ -316,6 +328,8 @@ class Talk {
   #said = 0;
   /** The last question that the person has answered. */
   #ended: Question | null = null;
+  /** The question that the last answer of a stranger led to, or an empty text. */
+  #strangerAsked = '';
 
   constructor(conversation: Conversation, parts: TalkParts) {
     this.#conversation = conversation;
@@ -324,8 +338,9 @@ class Talk {
   }
 
   async run(): Promise<void> {
-    const { identity, turns } = this.#conversation;
+    const { identity, isStrangerLinked, turns } = this.#conversation;
     if (identity === 'linked') await this.#parts.link();
+    if (isStrangerLinked) await this.#parts.linkStranger();
     let question: Question | null = null;
     for (let left = turns; left > 0 || (question !== null && left > -2); left--)
       question = question === null ? await this.#prompt() : await this.#settle(question);
@@ -380,11 +395,15 @@ class Talk {
     const calls = checker.question(question.text, index);
     if (calls.length === 0) return null;
     const random = this.#random;
-    if (random.chance(0.3)) {
+    const { place, isStrangerLinked } = this.#conversation;
+    // In a group, everybody can read the question, and answer.
+    if (random.chance(place === 'group' ? 0.8 : 0.3)) {
       checker.count('strangers who interfered');
-      // A stranger's text in a group is answered by a run without sign-in.
-      if (this.#conversation.place === 'group') this.#begin({ wrote: new Set() }, { principal: null });
-      await line.meddle(question);
+      const principal = isStrangerLinked ? this.#parts.stranger : null;
+      if (place === 'group') this.#begin({ wrote: new Set() }, { principal });
+      // The stranger's own question is answered by this, too.
+      checker.permitAsked(this.#strangerAsked, principal);
+      this.#strangerAsked = await line.meddle(question);
     }
     const signed: Saying = this.#isWeb && asker !== null ? { token: asker.token } : {};
     if (this.#ended !== null && this.#ended.press !== question.press && random.chance(0.3))

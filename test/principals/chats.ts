@@ -1,6 +1,6 @@
 import { toUser } from '../../plugins/phonechat/simulator.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
-import { answersLatePress, saysEnded } from '../support/marked-texts.ts';
+import { answersLatePress, isAboutGroup, saysEnded } from '../support/marked-texts.ts';
 import type { Chat, Delivered } from './chat.ts';
 import { type ChatMessage, type SeenReply, sessionOf } from './chat-checker.ts';
 import type { Platform, Sender } from './chat-histories.ts';
@@ -314,10 +314,10 @@ const NOTICES: readonly (readonly [RegExp, Notice])[] = [
 ];
 
 /** Texts that come without a message to which they are the answer. */
-const UNASKED = /no longer connected with|no longer signed in on|You asked me something in a group/;
+const UNASKED = /no longer connected with|no longer signed in on/;
 /** Whether a message may be the answer to what the person has just written or pressed. */
 export function isAnswer({ text }: Delivered): boolean {
-  return !UNASKED.test(text) && !answersLatePress(text);
+  return !UNASKED.test(text) && !answersLatePress(text) && !isAboutGroup(text);
 }
 
 function isReply({ text }: Delivered): boolean {

@@ -21,6 +21,7 @@ const TEXTS = {
   became_running: '(late) running',
   became_declined: '(late) declined',
   became_withdrawn: '(late) withdrawn',
+  sign_in_in_group: '(privately) Please sign in.',
 };
 
 /** The member `texts` of a configuration file. */
@@ -39,4 +40,9 @@ export function answersLatePress(text: string): boolean {
 /** Whether a text says that a question has ended before it was answered. */
 export function saysEnded(text: string): boolean {
   return text.startsWith('(ended) ');
+}
+
+/** Whether a text is the private message about a question in a group. Its reply is in the group. */
+export function isAboutGroup(text: string): boolean {
+  return text.startsWith('(privately) ');
 }
