@@ -175,7 +175,7 @@ export class DeedMoves {
       business: { ...business, kept },
     }));
     return [
-      ...[message, ...kept].map((sent) => (one: DeedChecker) => one.message(sent, seen, 0)),
+      ...[message, ...kept].map((sent) => (one: DeedChecker) => one.message(sent, seen, { calls: 0 })),
       () => askedToSignIn(seen),
     ];
   }

@@ -30,6 +30,8 @@ export interface WebMessage {
   /** The session that the client names. */
   named: string | null;
   presented: Presented;
+  /** What it proved when its session was found, if that was before a sign-out. */
+  finder?: Presented;
   mark: string;
   /** The whole text. */
   text: string;

@@ -112,9 +112,11 @@ export class WebMoves {
     };
     if (session_id !== null) actor.learnSession(session_id);
     const judge: Judge = (checker) => checker.message(message, seen);
-    // A sign-out at the same time may keep a run from its calls.
+    // A sign-out at the same time may keep a run from its calls, or come after the session was found.
     if (this.#stage.hasSignOut)
-      judge.orElse = [0, 1].map((calls) => (checker: DeedChecker) => checker.message(message, seen, calls));
+      judge.orElse = ([{ calls: 0 }, { calls: 1 }, 'found'] as const).map(
+        (meanwhile) => (checker: DeedChecker) => checker.message(message, seen, meanwhile),
+      );
     return judge;
   }
 
