@@ -221,7 +221,8 @@ class Side {
     prepareLayout(this.db);
     this.db.pragma('busy_timeout = 0');
     this.kernel = new SqliteKernel({
-      ...{ db: this.db, clock: { now: () => world.time.now }, isDaemon, journalMax: 600 },
+      ...{ db: this.db, clock: { now: () => world.time.now }, isDaemon },
+      journalBounds: { length: 600, bite: 1 },
     });
   }
 

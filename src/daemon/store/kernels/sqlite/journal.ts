@@ -39,18 +39,23 @@ interface JournalRow {
   readonly since: number;
 }
 
-/**
- * How long the journal may be, in characters, before a commit moves its oldest rows into the table. The longer it is, the
- * more documents change or end before they are moved, and the more of them share pages then. A process reads all of it
- * when it starts.
- */
-const LENGTH_MAX = 4 * 1024 * 1024;
+export interface JournalBounds {
+  /**
+   * How long the journal may be, in characters, before a commit moves its oldest rows into the table. The longer it is,
+   * the more documents change or end before they are moved, and the more of them share pages then. A process reads all
+   * of it when it starts.
+   */
+  length: number;
+  /** The fewest documents that a commit moves if it moves any. */
+  bite: number;
+}
+
+/** The bounds except in tests. */
+const BOUNDS: JournalBounds = { length: 4 * 1024 * 1024, bite: 32 };
 /** The share of a long journal whose documents are moved in one order. */
 const SHARE = 0.25;
 /** A commit moves this many times as many documents as it writes. It limits how long the event loop is blocked. */
 const PACE = 1.25;
-/** The fewest documents that a commit moves if it moves any. */
-const BITE = 32;
 /** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -66,7 +71,7 @@ export class Journal {
   readonly #rows = new Map<number, JournalRow>();
   /** The documents that are being moved, the next one last. Those that have changed since then stay. */
   #moving: { readonly entry: Entry; readonly row: number; readonly place: number }[] = [];
-  readonly #max: number;
+  readonly #bounds: JournalBounds;
   readonly #first;
   readonly #since;
   readonly #insert;
@@ -81,11 +86,10 @@ export class Journal {
   /** The greatest number that a step has used. */
   serial = 0;
 
-  /** @param max `LENGTH_MAX` except in tests. */
-  constructor(db: Database.Database, documents: Documents, max = LENGTH_MAX) {
+  constructor(db: Database.Database, documents: Documents, bounds = BOUNDS) {
     this.#documents = documents;
     this.#table = documents.table;
-    this.#max = max;
+    this.#bounds = bounds;
     this.#first = db.prepare<[], number | null>('SELECT min(id) FROM journal').pluck();
     this.#since = db.prepare<[number], { id: number; serial: number; changes: string }>(
       'SELECT id, serial, changes FROM journal WHERE id > ? ORDER BY id',
@@ -104,6 +108,7 @@ export class Journal {
     const [oldest] = this.#rows.keys();
     if (this.#last !== null && first > (oldest ?? this.#last + 1)) this.reset();
     this.#last ??= 0;
+    this.#forgetTable();
     for (const { id, serial, changes } of this.#since.all(this.#last)) {
       this.#note(id, changes.length);
       this.serial = Math.max(this.serial, serial);
@@ -208,6 +213,12 @@ export class Journal {
     return id;
   }
 
+  /** Another process may have moved documents of rows that are still here, so what the table has of them is unknown. */
+  #forgetTable(): void {
+    this.#table.forget();
+    for (const { entries } of this.#rows.values()) for (const entry of entries) entry.stored = undefined;
+  }
+
   /** Forgets everything, so that it is read again. */
   reset(): void {
     this.#documents.reset();
@@ -260,8 +271,8 @@ export class Journal {
    * left until then, because whoever reads the row would delete the rows of their lists once more.
    */
   #shorten(written: number, size: number, now: number): void {
-    if (this.#moving.length === 0 && this.#length > this.#max) this.#beginMoving();
-    for (const { entry, row } of this.#moving.splice(-Math.max(BITE, Math.ceil(PACE * written))))
+    if (this.#moving.length === 0 && this.#length > this.#bounds.length) this.#beginMoving();
+    for (const { entry, row } of this.#moving.splice(-Math.max(this.#bounds.bite, Math.ceil(PACE * written))))
       if (entry.row === row && !isExpired(entry, now)) this.#move(entry, now);
     let deleted = 0;
     for (const [id, row] of this.#rows) {
@@ -274,7 +285,7 @@ export class Journal {
 
   #beginMoving(): void {
     for (const [id, row] of this.#rows) {
-      if (this.#length <= this.#max * (1 - SHARE) || !this.#mayMove(id, row)) break;
+      if (this.#length <= this.#bounds.length * (1 - SHARE) || !this.#mayMove(id, row)) break;
       if (row.isLeaving) continue;
       row.isLeaving = true;
       this.#length -= row.size;

@@ -9,7 +9,7 @@ import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { hashOf } from './document-row.ts';
 import { Documents, type Scanned } from './documents.ts';
-import { Journal } from './journal.ts';
+import { Journal, type JournalBounds } from './journal.ts';
 import { createMember, type Member, settledBy } from './member.ts';
 import { Owners } from './owners.ts';
 import { Records } from './records.ts';
@@ -50,8 +50,8 @@ export interface SqliteKernelParts {
   /** Makes room on a full disk; null if that is not possible. */
   space?: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   anonymous?: AnonymousBytes | null;
-  /** How long the journal may be (`Journal`); for tests. */
-  journalMax?: number;
+  /** For tests. */
+  journalBounds?: JournalBounds;
 }
 
 /**
@@ -97,7 +97,7 @@ export class SqliteKernel implements Kernel {
   #isClosed = false;
   #failure: unknown = null;
 
-  constructor({ db, clock, isDaemon, space = null, anonymous = null, journalMax }: SqliteKernelParts) {
+  constructor({ db, clock, isDaemon, space = null, anonymous = null, journalBounds }: SqliteKernelParts) {
     this.description = `sqlite ${db.name}`;
     this.#db = db;
     this.#clock = clock;
@@ -106,7 +106,7 @@ export class SqliteKernel implements Kernel {
     this.#steady_offset = clock.steady === undefined ? 0 : clock.now() - clock.steady();
     const table = new Table(db, () => this.#beforeRead());
     this.documents = new Documents(table, isDaemon, anonymous);
-    this.journal = new Journal(db, this.documents, journalMax);
+    this.journal = new Journal(db, this.documents, journalBounds);
     this.records = new Records(db);
     const { documents, journal, records } = this;
     this.#parts = { documents, journal, records, owners: new Owners(), isOnly: isDaemon };
