@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { COLUMNS, type DocumentRow, firstHash, hashOf, KEYS, type StoredRow } from './document-row.ts';
+import { KeyFilter } from './key-filter.ts';
 import type { Version } from './version.ts';
 
 /** The position of a document in the order of the table's hashes. */
@@ -18,19 +19,13 @@ export interface ExpiredRow {
   expires_at: number;
 }
 
-/** The keys of a kind are kept in memory if the table has at most this many of them. */
-const FEW = 200;
-
 /** The tables `docs` and `items`. Whatever writes to them is called within a transaction. */
 export class Table {
   readonly #beforeRead: () => void;
-  /**
-   * The keys that the table has of kinds with few documents, so that the table is not searched in vain for others. Null
-   * if there are many.
-   */
-  readonly #keys = new Map<string, Set<string> | null>();
+  /** By kind. */
+  readonly #filters = new Map<string, KeyFilter>();
   readonly #find;
-  readonly #first;
+  readonly #hashes;
   readonly #live;
   readonly #named;
   readonly #page;
@@ -50,9 +45,12 @@ export class Table {
     this.#find = db.prepare<[string, number, string], DocumentRow>(
       `SELECT ${COLUMNS} FROM docs INDEXED BY docs_by_key WHERE kind = ? AND key_hash = ? AND key = ?`,
     );
-    this.#first = db.prepare<[number, number, number], { kind: string; key: string }>(
-      'SELECT kind, key FROM docs INDEXED BY docs_by_key WHERE key_hash >= ? AND key_hash < ? LIMIT ?',
-    );
+    this.#hashes = db
+      .prepare<[number, number, number], number>(
+        `SELECT key_hash FROM docs INDEXED BY docs_by_key
+         WHERE key_hash >= ? AND key_hash < ? ORDER BY key_hash LIMIT ?`,
+      )
+      .pluck();
     this.#live = db.prepare<[string], DocumentRow>(
       `SELECT ${COLUMNS} FROM docs INDEXED BY docs_live WHERE kind = ? AND live = 1`,
     );
@@ -98,27 +96,35 @@ export class Table {
 
   /** Another process may have written. */
   forget(): void {
-    this.#keys.clear();
+    this.#filters.clear();
   }
 
   /** Whether the table may have a document with this key. */
   mayHave(kind: string, key: string): boolean {
-    let keys = this.#keys.get(kind);
-    if (keys === undefined) {
-      this.#beforeRead();
-      const first = firstHash(kind);
-      const rows = this.#first.all(first, first + KEYS, FEW + 1);
-      // Kinds may share their hashes.
-      keys = rows.length > FEW ? null : new Set(rows.flatMap((row) => (row.kind === kind ? [row.key] : [])));
-      this.#keys.set(kind, keys);
-    }
-    return keys === null || keys.has(key);
+    const filter = this.#filter(kind);
+    return !filter.isEmpty && filter.mayHave(hashOf(kind, key));
   }
 
   find(kind: string, key: string): DocumentRow | undefined {
-    if (!this.mayHave(kind, key)) return undefined;
+    const filter = this.#filter(kind);
+    if (filter.isEmpty) return undefined;
+    const hash = hashOf(kind, key);
+    if (!filter.mayHave(hash)) return undefined;
     this.#beforeRead();
-    return this.#find.get(kind, hashOf(kind, key), key);
+    return this.#find.get(kind, hash, key);
+  }
+
+  #filter(kind: string): KeyFilter {
+    let filter = this.#filters.get(kind);
+    if (filter === undefined) {
+      const first = firstHash(kind);
+      filter = new KeyFilter(first, (from, limit) => {
+        this.#beforeRead();
+        return this.#hashes.all(from, first + KEYS, limit);
+      });
+      this.#filters.set(kind, filter);
+    }
+    return filter;
   }
 
   /** The documents with places in ordered indexes. */
@@ -165,20 +171,15 @@ export class Table {
     let id = stored?.id ?? 0;
     // The row is missing if another process has deleted it.
     if (!row || this.#put.run(...places, ...content, ...row).changes === 0) {
-      id = Number(this.#add.run(kind, key, hashOf(kind, key), ...places, ...content).lastInsertRowid);
-      this.#note(kind, key);
+      const hash = hashOf(kind, key);
+      id = Number(this.#add.run(kind, key, hash, ...places, ...content).lastInsertRowid);
+      this.#filters.get(kind)?.add(hash);
     }
     return { id, isLive, name, client, look_at: expires_at };
   }
 
-  #note(kind: string, key: string): void {
-    const keys = this.#keys.get(kind);
-    keys?.add(key);
-    if (keys && keys.size > FEW) this.#keys.set(kind, null);
-  }
-
   remove(id: number, kind: string, key: string): void {
-    if (this.#remove.run(id, kind, key).changes > 0) this.#keys.get(kind)?.delete(key);
+    this.#remove.run(id, kind, key);
   }
 
   /** Documents that the sweeper should look at now. */
