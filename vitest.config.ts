@@ -30,7 +30,9 @@ export default defineConfig({
       { extends: true, test: { name: 'mocking', include: MOCKING } },
       { extends: true, test: { name: 'slow', include: SLOW_NATIVE, ...NATIVE } },
       { extends: true, test: { name: 'slow-mocking', include: SLOW_MOCKING } },
-      { extends: true, test: { name: 'e2e', ...E2E, ...NATIVE } },
+      // A loaded server of continuous integration stretches times between processes that no test expects. The last
+      // lines of the run name each test that needed its second attempt.
+      { extends: true, test: { name: 'e2e', ...E2E, ...NATIVE, retry: process.env.CI ? 1 : 0 } },
     ],
     // Only for tests that hang: how long a sound test takes is up to the machine.
     testTimeout: 120_000,

@@ -108,7 +108,11 @@ export class Checker {
    * @param meanwhile what a sign-out at the same time changed: how often the run called the business API, or that the
    * token was valid when the session was found, and no longer when it was decided for whom the message acts
    */
-  message(sent: WebMessage, seen: Seen, meanwhile: Pick<WebMessage, 'calls'> | 'found' | null = null): Problem[] {
+  message(
+    sent: WebMessage,
+    seen: Seen,
+    meanwhile: Pick<WebMessage, 'calls'> | 'found' | null = null,
+  ): Problem[] {
     const message = { ...sent, presented: this.valid(sent.presented) };
     if (meanwhile === 'found') message.finder = sent.presented;
     else if (meanwhile !== null) message.calls = meanwhile.calls;
@@ -153,7 +157,10 @@ export class Checker {
    * Finds the session of a message by the id in the message. The session is null if it must be created, with that id or
    * a new id.
    */
-  protected find({ named, presented, finder = presented }: WebMessage): { session: Session | null; treatedAsUnnamed: boolean } {
+  protected find({ named, presented, finder = presented }: WebMessage): {
+    session: Session | null;
+    treatedAsUnnamed: boolean;
+  } {
     const session = this.state.sessions.find(({ id }) => id !== null && id === named);
     if (session) return { session, treatedAsUnnamed: false };
     const formerly = this.state.sessions.find(({ former }) => named !== null && former.includes(named));
