@@ -6,6 +6,7 @@ import type { Clock } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
+import { CommitSchedule } from './commit-schedule.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { hashOf } from './document-row.ts';
 import { Documents, type Scanned } from './documents.ts';
@@ -27,13 +28,6 @@ import {
 } from './unavailable.ts';
 import { isAlive, parseDoc } from './version.ts';
 
-/** How long a lazy step waits for the commit of another step, ms. */
-const LAZY_MS = 20;
-/**
- * Maximum time that a commit waits for more steps, ms. The limit is needed because one slow commit does not mean that
- * the next one will be slow.
- */
-const JOIN_WAIT_MS = 50;
 /** How many documents a scan reads at once. */
 const SCANNED = 200;
 /** Where a scan begins. */
@@ -85,13 +79,10 @@ export class SqliteKernel implements Kernel {
   #hasLooked = false;
   /** The members of the next commit, in order. */
   #waiting: Member[] = [];
-  #isScheduled = false;
-  #scheduled_at = 0;
-  #lazyTimer: NodeJS.Timeout | null = null;
-  /** How many members were waiting at the last look. */
-  #waited = 0;
-  /** How long the last commit took, ms. */
-  #took_ms = 0;
+  readonly #schedule = new CommitSchedule(
+    () => this.#commitWaiting(),
+    () => this.#waiting.length,
+  );
   #isTogether = false;
   #isClosing = false;
   #isClosed = false;
@@ -162,7 +153,7 @@ export class SqliteKernel implements Kernel {
     else if (lazy && (onlyClaims || this.#failure === null)) {
       this.#answer(member);
       this.#waiting.push(member);
-      this.#lazyTimer ??= setTimeout(() => this.#schedule(), LAZY_MS);
+      this.#schedule.lazily();
     } else this.#add(member);
     return promise as Promise<R>;
   }
@@ -268,7 +259,7 @@ export class SqliteKernel implements Kernel {
     this.#isClosed = true;
     await this.#commitAll();
     this.#endLook();
-    if (this.#lazyTimer !== null) clearTimeout(this.#lazyTimer);
+    this.#schedule.clear();
     this.#listeners.removeAllListeners();
   }
 
@@ -359,46 +350,12 @@ export class SqliteKernel implements Kernel {
 
   #add(member: Member): void {
     this.#waiting.push(member);
-    this.#schedule();
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    this.#waited = 0;
-    this.#scheduled_at = performance.now();
-    setImmediate(() => this.#commitScheduled());
-  }
-
-  #commitScheduled(): void {
-    if (this.#isGrowing()) {
-      setImmediate(() => this.#commitScheduled());
-      return;
-    }
-    this.#isScheduled = false;
-    const began = performance.now();
-    const outcome = this.#commitWaiting();
-    this.#took_ms = performance.now() - began;
-    if (outcome !== 'locked') return;
-    this.#isScheduled = true;
-    setTimeout(() => this.#commitScheduled(), LOCK_RETRY_MS);
-  }
-
-  /**
-   * Whether more steps have arrived since the last look. If so, the commit waits for them, because they then share it. It
-   * waits at most as long as the last commit took, so that a step waits about as long as it would for another commit,
-   * and never longer than `JOIN_WAIT_MS`.
-   */
-  #isGrowing(): boolean {
-    const grows = this.#waiting.length > this.#waited;
-    this.#waited = this.#waiting.length;
-    return grows && performance.now() - this.#scheduled_at < Math.min(this.#took_ms, JOIN_WAIT_MS);
+    this.#schedule.soon();
   }
 
   /** @returns `locked` if nothing was written because of a lock: members that have not waited too long still wait. */
   #commitWaiting(): 'settled' | 'locked' {
-    if (this.#lazyTimer !== null) clearTimeout(this.#lazyTimer);
-    this.#lazyTimer = null;
+    this.#schedule.clear();
     if (this.#waiting.length === 0) return 'settled';
     try {
       this.#storeWithRoom();
