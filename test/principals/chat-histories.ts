@@ -102,6 +102,8 @@ function scene(chance: Chance): ChatMove[][] {
     ['ask', 3],
     ['sign-out', 3],
     ['thief', 2],
+    ['heir', 1.5],
+    ['tenant', 0.7],
   ] as const);
   const parts = {
     connect: () => connect(chance, who, platform),
@@ -117,6 +119,20 @@ function scene(chance: Chance): ChatMove[][] {
     ],
     // A code of somebody else is claimed with the attacker's account.
     thief: () => connect(chance, who, platform, 'attacker'),
+    heir: () => heir(chance, who, platform),
+    // A person of a tenant has the same `sub` as the victim, who signs out in every tenant.
+    tenant: () => [
+      [
+        {
+          ...link(chance, 'attacker', platform),
+          token: 'tenant',
+          target: 'attacker',
+          off: false,
+        } as ChatMove,
+      ],
+      [{ ...signOut(chance, 'victim'), scope: 'all', by: 'site', again: false } as ChatMove],
+      [write(chance, 'attacker', platform)],
+    ],
   }[kind]();
   return parts.filter(() => !chance.is(0.05));
 }
@@ -144,6 +160,22 @@ function connect(chance: Chance, who: Who, platform: Platform, claimant: Who = w
     ...(chance.is(0.15) ? [[single(chance)]] : []),
     ...ends,
     ...(chance.is(0.5) ? [[write(chance, claimant, platform)]] : []),
+  ];
+}
+
+/** A chat is signed out, asks something, and is then connected with another person. */
+function heir(chance: Chance, who: Who, platform: Platform): ChatMove[][] {
+  const own = { do: 'link', who, platform, token: 'own', target: who } as const;
+  const alone = { do: 'write', who, platform, shared: false, sender: 'own' } as const;
+  return [
+    [{ ...own, off: false }],
+    [alone],
+    [chance.is(0.7) ? { ...own, off: true } : signOut(chance, who)],
+    [{ ...alone, shared: platform !== 'phonechat' && chance.is(0.2) }],
+    ...(who === 'attacker'
+      ? [[{ ...own, token: 'tenant', off: false } as const]]
+      : connect(chance, 'attacker', platform, who)),
+    [alone],
   ];
 }
 

@@ -271,8 +271,7 @@ export class Checker {
       problems.push({ kind: 'leak', text: `${one} is shown as said by the person, but was not` });
     if (seen.told) problems.unshift(...toldProblems(seen.told, told));
     if (seen.actedFor !== (isRun ? name : undefined)) {
-      const [did, must] = [seen.actedFor ?? 'nobody', isRun ? `act for ${name ?? 'nobody'}` : 'not run'];
-      problems.unshift({ kind: 'identity', text: `the message acted for ${did}, but must ${must}` });
+      problems.unshift({ kind: 'identity', text: actedText(seen.actedFor, isRun ? name : undefined) });
     }
     return problems;
   }
@@ -309,4 +308,12 @@ export class Checker {
   protected count(person: Person | null, calls: number): void {
     if (person !== null) this.state.calls.set(person, (this.state.calls.get(person) ?? 0) + calls);
   }
+}
+
+/** What is wrong with the person whom a message acted for. See `Seen.actedFor`. */
+function actedText(did: string | null | undefined, must: string | null | undefined): string {
+  const wanted = must === undefined ? 'be answered by the daemon itself' : `act for ${must ?? 'nobody'}`;
+  return did === undefined
+    ? `the message was answered by the daemon itself, but must ${wanted}`
+    : `the message acted for ${did ?? 'nobody'}, but must ${wanted}`;
 }

@@ -97,7 +97,10 @@ export class DeedChecker extends CodeChecker {
     const isHere = found?.state === 'open' && found.session === sent.named && found.user === sent.user;
     const isOthers = session && presented.kind === 'person' && session.owner !== presented.person;
     if (isHere && !isOthers && presented.kind !== 'signed-out') return this.message(sent, seen);
-    if (seen.marks.length > 0) return [{ kind: 'leak', text: `it contains ${seen.marks.join(', ')}` }];
+    if (seen.marks.length > 0) {
+      const text = `the answer to a press that does not count contains ${seen.marks.join(', ')}`;
+      return [{ kind: 'leak', text }];
+    }
     const isRefused = seen.status === 403 || seen.status === 409;
     // Without a valid token, the stored context of the session is cleared before the question is looked for.
     if (session && seen.status === 409 && (presented.kind === 'invalid' || presented.kind === 'signed-out'))

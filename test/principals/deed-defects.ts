@@ -89,7 +89,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
   'open-after-sign-out': {
     says: 'a question stays open when its person signs out at the site',
     theme: 'deeds',
-    shows: /told:|question:|identity:/,
+    shows: /told:|question:|identity:|leak: the answer to a press that does not count/,
     changes: [
       {
         file: 'src/daemon/store/sign-out-ends.ts',
@@ -152,9 +152,9 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'question-to-speaker': {
-    says: 'whoever writes next in a shared thread is asked to confirm the actions of another',
+    says: 'whoever writes next in a session, although as somebody else, is asked to confirm the actions of another',
     theme: 'deeds',
-    shows: /question:|leak:|told:/,
+    shows: /question: the reply asks about action \d of .*, but must ask about nothing/,
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',

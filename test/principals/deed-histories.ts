@@ -1,5 +1,5 @@
 import type { Chance } from './chance.ts';
-import { type ChatMove, PLATFORM_NAMES, type Platform } from './chat-histories.ts';
+import { type ChatMove, PLATFORM_NAMES, type Platform, type Scope } from './chat-histories.ts';
 import type { DeedOutcome } from './marks.ts';
 import { EVERYBODY, type TokenKind, type Who } from './tokens.ts';
 
@@ -31,11 +31,20 @@ type Moves = (ChatMove | DeedMove)[][];
 export function deedMoves(chance: Chance): Moves {
   const moves: Moves = [];
   const scenes = 1 + (chance.is(0.35) ? 1 : 0);
-  for (let number = 0; number < scenes; number++) moves.push(...scene(chance));
+  for (let number = 0; number < scenes; number++) {
+    const scene = chance.weighted([
+      [anyScene, 10],
+      [members, 2],
+      [otherWords, 1],
+      [unlinked, 1.5],
+      [signedOut, 2],
+    ] as const);
+    moves.push(...scene(chance));
+  }
   return moves.filter(() => !chance.is(0.04));
 }
 
-function scene(chance: Chance): Moves {
+function anyScene(chance: Chance): Moves {
   const who = chance.pick(EVERYBODY);
   const at = place(chance);
   const links: Moves = at.on === 'webchat' ? [] : [[link(chance, who, at.on, false)]];
@@ -58,6 +67,88 @@ function scene(chance: Chance): Moves {
   if (chance.is(0.3)) end.push([order(chance, who, at, 0.6)]);
   return [...begin, ...between, ...end];
 }
+
+/** Members of a shared thread write, and try to answer, before the person who was asked does. */
+function members(chance: Chance): Moves {
+  const who = chance.pick(EVERYBODY);
+  const at: Place = { on: chance.pick(SHARED), shared: true };
+  const other = otherThan(chance, who);
+  const interfering = (): Moves[number] => [
+    chance.is(0.3)
+      ? order(chance, other, at, 0.7)
+      : { ...decide(chance, other, at), of: who, by: chance.is(0.7) ? 'word' : 'button' },
+  ];
+  return [
+    ...linked(chance, who, at, 0.9),
+    ...linked(chance, other, at, 0.6),
+    [order(chance, who, at)],
+    interfering(),
+    ...(chance.is(0.4) ? [interfering()] : []),
+    [decide(chance, who, at)],
+  ];
+}
+
+/** The person writes so much else that the question ends. */
+function otherWords(chance: Chance): Moves {
+  const who = chance.pick(EVERYBODY);
+  const at = place(chance);
+  const count = chance.pick([2, 3, 3, 4]);
+  const words = Array.from({ length: count }, (): Moves[number] => [
+    { ...order(chance, who, at, 1), token: 'own' },
+  ]);
+  return [
+    ...linked(chance, who, at, 1),
+    [{ ...order(chance, who, at), token: 'own' }],
+    ...words,
+    [decide(chance, who, at)],
+  ];
+}
+
+/** The chat is signed out before the answer, and often signed in again. */
+function unlinked(chance: Chance): Moves {
+  const who = chance.pick(EVERYBODY);
+  const at: Place = { ...place(chance), on: chance.pick(PLATFORM_NAMES) };
+  if (at.on === 'phonechat') at.shared = false;
+  return [
+    ...linked(chance, who, at, 1),
+    [order(chance, who, at)],
+    [link(chance, who, at.on as Platform, true)],
+    ...linked(chance, who, at, 0.5),
+    [decide(chance, who, at)],
+  ];
+}
+
+/** The person signs out at the site before the answer, and often signs in again. */
+function signedOut(chance: Chance): Moves {
+  const who = chance.pick(EVERYBODY);
+  const at = place(chance);
+  // The session no longer stores the person's sign-in when they sign out.
+  const cleared: DeedMove =
+    at.on === 'webchat'
+      ? { ...order(chance, who, at, 1), token: chance.pick(['expired', 'forged'] as const) }
+      : order(chance, at.shared ? otherThan(chance, who) : who, at, 1);
+  const anew: Moves =
+    at.on === 'webchat' ? [] : [[{ ...link(chance, who, at.on, false), token: 'anew' } as ChatMove]];
+  return [
+    ...linked(chance, who, at, 1),
+    [{ ...order(chance, who, at), token: 'own' }],
+    ...(chance.is(0.6) ? [[cleared]] : []),
+    [signOut(who, chance.pick(['all', 'all', 'phone'] as const))],
+    ...(chance.is(0.7) ? anew : []),
+    [{ ...decide(chance, who, at), token: 'anew' }],
+  ];
+}
+
+function linked(chance: Chance, who: Who, { on }: Place, probability: number): Moves {
+  return on !== 'webchat' && chance.is(probability) ? [[link(chance, who, on, false)]] : [];
+}
+
+function otherThan(chance: Chance, who: Who): Who {
+  return chance.pick(EVERYBODY.filter((one) => one !== who));
+}
+
+/** The platforms with shared threads. */
+const SHARED = ['teamchat', 'msgbot'] as const;
 
 function place(chance: Chance): Place {
   const on = chance.pick(['webchat', ...PLATFORM_NAMES] as const);
@@ -91,11 +182,12 @@ function meddle(chance: Chance, who: Who, at: Place): ChatMove | DeedMove {
         way: 'alone',
       };
     case 'sign-out':
-      return {
-        ...{ do: 'sign-out', who: chance.is(0.7) ? who : other },
-        ...{ scope: chance.pick(['all', 'all', 'phone', 'tenant'] as const), by: 'site', again: false },
-      };
+      return signOut(chance.is(0.7) ? who : other, chance.pick(['all', 'all', 'phone', 'tenant'] as const));
   }
+}
+
+function signOut(who: Who, scope: Scope): ChatMove {
+  return { do: 'sign-out', who, scope, by: 'site', again: false };
 }
 
 function order(chance: Chance, who: Who, at: Place, plain = 0): DeedMove {

@@ -58,7 +58,8 @@ export class DeedMoves {
     const stage = this.#stage;
     const mark = stage.newMark(who);
     const deeds = move.deeds.map((outcome) => deedMark(stage.number, ++this.#number, outcome));
-    for (const [at, deed] of deeds.entries()) stage.meanings.set(deed, `action ${at + 1} of ${mark}`);
+    const asked = stage.meanings.get(mark);
+    for (const [at, deed] of deeds.entries()) stage.meanings.set(deed, `action ${at + 1} of ${asked}`);
     const text = deeds.length === 0 ? mark : `${mark} order ${deeds.join(' ')}`;
     const business = { deeds, says: null, press: null };
     if (deeds.length > 0) this.#questions.set(`${who} ${on} ${shared}`, deeds);

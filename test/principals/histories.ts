@@ -116,7 +116,7 @@ export function makeHistory(seed: number, index: number, only: Theme | null = nu
 
 function webMoves(chance: Chance): Move[] {
   const length = 2 + chance.below(3) + (chance.is(0.25) ? 2 : 0);
-  const moves: Move[] = [];
+  const moves: Move[] = chance.is(0.06) ? secondReader(chance) : [];
   let intervals = chance.is(0.06) ? 1 : 0;
   for (let number = 0; number < length; number++) {
     if (intervals > 0 && number > 0 && chance.is(0.4)) {
@@ -168,6 +168,24 @@ function webMove(chance: Chance, before: readonly Move[]): Move {
     case 'sign-out':
       return { do: kind, who, scope: chance.pick(SCOPES), by: 'site', again: false };
   }
+}
+
+/** Two people open a stream at once that belongs to nobody yet. */
+function secondReader(chance: Chance): Move[] {
+  const [one, other] = chance.is(0.5) ? (['victim', 'attacker'] as const) : (['attacker', 'victim'] as const);
+  const asker = chance.pick([one, other]);
+  const stream = { of: asker, back: 0 };
+  const open = (who: Who, query: Opening['query']): Move => ({
+    ...{ do: 'open', who, stream },
+    opening: { ...opening(chance, who), as: 'curl', query, after: 'none' },
+  });
+  return [
+    { ...say(chance, asker, false), via: 'sse', as: 'curl', token: 'none', key: 'none', opening: null },
+    {
+      do: 'race',
+      moves: [open(one, 'own'), open(other, chance.pick(['own', 'own', 'none', 'forged'] as const))],
+    },
+  ];
 }
 
 function makeRace(chance: Chance, one: () => Move): Move {
