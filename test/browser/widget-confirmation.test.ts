@@ -182,7 +182,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     await visitor.page.clock.runFor(200);
     await card(visitor).getByText('3 min left').waitFor();
     await visitor.page.clock.runFor(180_000);
-    await outcome(visitor, 'This question has expired.');
+    await outcome(visitor, 'Expired. Nothing was changed.');
     expect(await buttons(visitor).count()).toBe(0);
   });
 
@@ -294,7 +294,8 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
       metadata: { confirm: { id: 'action-1', approve: [1, 3] } },
     });
     // What became of each takes the place of its box.
-    await outcome(visitor, "That didn't work.");
+    await outcome(visitor, 'Only part of this was done, as marked above.');
+    await until(async () => (await visitor.heard()).includes('Only part of this was done, as marked above.'));
     const signs = () =>
       card(visitor)
         .locator('.what')
@@ -426,8 +427,9 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await button.waitFor();
     await picture(visitor.page, 'sign-in');
     expect(await visitor.chat.locator('.cross').count()).toBe(0);
-    // The line that offers sign-in stands for the tool.
+    // The line that offers sign-in stands for the tool. There is no answer to rate yet.
     expect(await visitor.chat.locator('.tool:visible').count()).toBe(0);
+    expect(await visitor.chat.locator('.meta:visible').count()).toBe(0);
     await visitor.page.evaluate(() =>
       addEventListener(
         'agentd-sign-in',

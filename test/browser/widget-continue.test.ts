@@ -27,7 +27,8 @@ function answerCodes(): { calls: string[]; state: string; links: object[]; token
     }
     if (url !== '/link/codes') return { status: 200, body: code };
     const channels = { teamchat: {}, msgbot: { url: URL_OF_CODE } };
-    return { status: 201, body: { id: 'c1', code: 'ABCDE23456', channels } };
+    const expires_at = new Date(Date.now() + 600_000).toISOString();
+    return { status: 201, body: { id: 'c1', code: 'ABCDE23456', expires_at, channels } };
   };
   return fake;
 }
@@ -67,6 +68,7 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     await picture(visitor.page, 'continue-code');
     expect(await faults(visitor.page)).toEqual([]);
     expect(await visitor.chat.getByRole('button', { name: 'Yes, connect it' }).count()).toBe(0);
+    await visitor.chat.getByText(/^Waiting for your message… The code is valid until \d/).waitFor();
     fake.state = 'claimed';
     await visitor.chat.getByText('Telegram <b>Ada</b>, …0111').waitFor();
     await picture(visitor.page, 'continue-claimed');
@@ -78,6 +80,7 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     fake.links = [{ id: 'l1', channel: 'msgbot', masked_id: '…0111', name: 'Ada' }];
     await visitor.chat.getByText('Your chat is connected.').waitFor();
     await visitor.chat.getByText('Connected chats').waitFor();
+    await visitor.chat.getByRole('button', { name: 'Connect another chat' }).waitFor();
     await picture(visitor.page, 'continue-connected');
     expect(await faults(visitor.page)).toEqual([]);
     await visitor.chat.getByRole('button', { name: 'Disconnect' }).click();

@@ -227,7 +227,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
       'rgb(1, 100, 50)',
     );
     expect(await visitor.launcher.evaluate((element) => getComputedStyle(element).borderTopWidth)).toBe(
-      '0px',
+      '1px',
     );
     await visitor.launcher.click();
     expect(await visitor.field.evaluate((element) => getComputedStyle(element).fontSize)).toBe('16px');

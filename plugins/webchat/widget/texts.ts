@@ -84,7 +84,8 @@ export const ENGLISH = {
     done: 'Done at {time}',
     failed: "That didn't work. Nothing was changed.",
     declined: 'Declined at {time}. Nothing was changed.',
-    expired: 'This question has expired. Nothing was changed.',
+    expired: 'Expired. Nothing was changed. Ask again if you still want it.',
+    partly: 'Only part of this was done, as marked above.',
     unknown: "It isn't known yet whether this happened.",
     closed: 'This question is closed.',
   } as Readonly<Record<string, string>>,
@@ -101,7 +102,7 @@ export type Texts = typeof ENGLISH;
 const PART_TEXTS: ReadonlySet<string> = new Set([
   ...['confirm', 'decline', 'confirmSome', 'question', 'timeLeft'],
   ...['rateGood', 'rateBad', 'comment', 'commentSend', 'commentSkip', 'commented'],
-  ...['sending', 'refusing', 'words', 'done', 'failed', 'unknown', 'declined', 'expired', 'closed'],
+  ...['sending', 'refusing', 'words', 'done', 'partly', 'failed', 'unknown', 'declined', 'expired', 'closed'],
 ]);
 
 /** The texts of the script, or of its parts. */

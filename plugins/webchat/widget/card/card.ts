@@ -12,15 +12,19 @@ const SHORT_MS = 5 * 60_000;
 const TICK_MS = 5000;
 
 /** How each outcome looks. The other states have no outcome yet. */
-const SIGNS: Readonly<Partial<Record<QuestionState, IconName>>> = {
+const SIGNS: Readonly<Partial<Record<ShownState, IconName>>> = {
   done: 'check',
+  partly: 'warning',
   failed: 'cross',
   declined: 'cross',
   unknown: 'warning',
 };
 const CLOCK = 'M12 4.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15M12 8v4.2l2.8 1.8';
 
-function createSign(state: QuestionState): SVGElement | null {
+/** `partly`: of several confirmed actions, not all were done. */
+type ShownState = QuestionState | Outcome | 'partly';
+
+function createSign(state: ShownState): SVGElement | null {
   const name = SIGNS[state];
   if (name) return icon(name);
   return state === 'expired' || state === 'closed' ? drawing('clock', CLOCK) : null;
@@ -75,7 +79,7 @@ export class Card {
     this.#state = state;
     this.#build(question, state);
     clearInterval(this.#timer);
-    if (state !== 'open') return isNew ? [] : [this.#describeState(question, state)];
+    if (state !== 'open') return isNew ? [] : [this.element.querySelector('.outcome')?.textContent ?? ''];
     this.#count(question);
     this.#timer = setInterval(() => this.#count(question), TICK_MS);
     const words = [...this.element.querySelectorAll('h3, dt, dd, .as')].map((one) => one.textContent);
@@ -127,7 +131,12 @@ export class Card {
     }
     const receipt = question.receipts?.find(({ id }) => id === `${question.id}:${number}`);
     const outcome = isChosen ? receipt?.outcome : 'declined';
-    if (outcome === undefined) return h('div', { class: 'what' }, h('i'), title);
+    if (outcome === undefined) {
+      // After an action that failed, the rest is not made.
+      const isLeftOut = (question.receipts?.length ?? 0) > 0;
+      const sign = isLeftOut ? createSign('declined') : null;
+      return h('div', { class: isLeftOut ? 'what declined' : 'what' }, sign ?? h('i'), title);
+    }
     const words = h('span', { class: 'heard' }, `: ${this.#describeState(question, outcome)}`);
     return h('div', { class: `what ${outcome}` }, createSign(outcome) ?? '', title, words);
   }
@@ -158,17 +167,18 @@ export class Card {
     );
   }
 
-  #describeState({ at }: Pick<Question, 'at'>, state: QuestionState | Outcome): string {
+  #describeState({ at }: Pick<Question, 'at'>, state: ShownState): string {
     const time = new Date(at ?? Date.now()).toLocaleTimeString([], { timeStyle: 'short' });
     return fill(this.#texts.outcomes[state] ?? '', { time });
   }
 
   #outcome(question: Question, state: QuestionState): HTMLElement {
+    const shown = isPartlyDone(question) ? 'partly' : state;
     return h(
       'p',
-      { class: `outcome ${state}` },
-      createSign(state) ?? h('i', { class: 'spinner', 'aria-hidden': 'true' }),
-      h('span', {}, bdi(this.#describeState(question, state))),
+      { class: `outcome ${shown}` },
+      createSign(shown) ?? h('i', { class: 'spinner', 'aria-hidden': 'true' }),
+      h('span', {}, bdi(this.#describeState(question, shown))),
     );
   }
 
@@ -194,6 +204,14 @@ function createDetails({ details }: AskedAction): HTMLElement {
 /** Text whose own direction does not change where it is. */
 function bdi(text: string): HTMLElement {
   return h('bdi', {}, text);
+}
+
+/** Whether some of the confirmed actions were done, and others were not. */
+function isPartlyDone({ actions, approved, receipts = [], state }: Question): boolean {
+  const all = Array.isArray(actions) ? actions.length : 1;
+  const done = receipts.filter(({ outcome }) => outcome === 'done').length;
+  const confirmed = Array.isArray(approved) ? approved.length : all;
+  return (state === 'done' || state === 'failed') && done > 0 && done < confirmed;
 }
 
 /** The state at this moment: an open question expires by itself. */

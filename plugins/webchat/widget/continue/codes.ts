@@ -51,6 +51,8 @@ export class Codes {
 export interface MadeCode {
   id: string;
   code: string;
+  /** ISO 8601 */
+  expires_at?: string;
   channels: Readonly<Record<string, { url?: string }>>;
 }
 

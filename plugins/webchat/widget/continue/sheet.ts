@@ -33,6 +33,7 @@ export class Sheet {
   readonly #element: HTMLElement;
   readonly #code = h('div', { class: 'code', role: 'status' });
   readonly #links = h('ul', { class: 'links' });
+  #isConnected = false;
   #opener: HTMLElement | null = null;
 
   constructor(parts: SheetParts) {
@@ -58,8 +59,8 @@ export class Sheet {
       event.preventDefault();
       this.close();
     });
-    this.#begin();
     this.#showLinks(links);
+    this.#begin();
   }
 
   /** @param opener gets the focus when the sheet is closed */
@@ -94,12 +95,14 @@ export class Sheet {
     if (hadFocus) this.#focus();
   }
 
+  /** With a connected chat, another one is no longer the main thing to do. */
   #begin(...before: Node[]): void {
-    const { connect, about } = this.#parts.texts;
+    const { connect, another, about } = this.#parts.texts;
     const first = before.length > 0 ? before : [words(about)];
+    const [kind, label] = this.#isConnected ? ['secondary', another] : ['primary', connect];
     this.#show(
       ...first,
-      this.#button('primary', connect, () => this.#connect()),
+      this.#button(kind, label, () => this.#connect()),
     );
   }
 
@@ -117,12 +120,12 @@ export class Sheet {
       before = found.state;
     }
     const isDone = before === 'used';
-    this.#begin(result(isDone, isDone ? texts.done : texts.ended));
     this.#showLinks((await codes.links()).links);
+    this.#begin(result(isDone, isDone ? texts.done : texts.ended));
   }
 
-  async #showCode({ code, channels }: MadeCode): Promise<void> {
-    const { texts, load } = this.#parts;
+  async #showCode({ code, channels, expires_at = '' }: MadeCode): Promise<void> {
+    const { texts, load, language } = this.#parts;
     const { qrCode } = await load('qr');
     const places = Object.entries(channels).flatMap(([channel, { url }]) => {
       if (url === undefined || !/^https:\/\//.test(url)) return [];
@@ -136,10 +139,22 @@ export class Sheet {
     });
     this.#show(
       words(texts.send),
-      h('p', { class: 'letters', dir: 'ltr' }, code),
-      h('div', { class: 'places' }, ...places),
-      waiting(texts.waiting),
+      h('div', { class: 'letters' }, h('p', { dir: 'ltr' }, code), ...this.#copy(code)),
+      ...(places.length > 0 ? [h('div', { class: 'places' }, ...places)] : []),
+      waiting(texts.waiting, untilWhen(expires_at, texts, language)),
     );
+  }
+
+  /** A button that copies the code, for people who have the other chat on the same device. */
+  #copy(code: string): HTMLElement[] {
+    if (!navigator.clipboard) return [];
+    const { copy, copied } = this.#parts.texts;
+    const made = iconButton('copy', copy, 'quiet', async () => {
+      await navigator.clipboard.writeText(code);
+      made.replaceChildren(icon('check'));
+      set(made, { 'aria-label': copied, title: copied });
+    });
+    return [made];
   }
 
   /** The person must see who has claimed the code before they can confirm. */
@@ -163,6 +178,7 @@ export class Sheet {
 
   #showLinks(links: readonly Link[]): void {
     const { codes, texts } = this.#parts;
+    this.#isConnected = links.length > 0;
     const end = (id: string) => async () => {
       await codes.endLink(id);
       this.#showLinks((await codes.links()).links);
@@ -217,8 +233,23 @@ function words(text: string): HTMLElement {
   return h('p', { dir: 'auto' }, text);
 }
 
-function waiting(text: string): HTMLElement {
-  return h('p', { class: 'state' }, h('i', { class: 'spinner' }), text);
+/** @param until how long, if this is limited */
+function waiting(text: string, until = ''): HTMLElement {
+  const spoken = h('span', {}, text, ...(until === '' ? [] : [' ', until]));
+  return h('p', { class: 'state' }, h('i', { class: 'spinner' }), spoken);
+}
+
+/** When the code expires, in the time of the person. Empty if this is not known. */
+function untilWhen(expires_at: string, { until }: ContinueTexts, language: string): string {
+  const at = new Date(expires_at);
+  if (Number.isNaN(at.getTime())) return '';
+  const format = (tag: string | []) => at.toLocaleTimeString(tag, { timeStyle: 'short' });
+  try {
+    return until.replace('{time}', format(language));
+  } catch {
+    // The site may name a language that is no valid tag.
+    return until.replace('{time}', format([]));
+  }
 }
 
 function result(isGood: boolean, text: string): HTMLElement {

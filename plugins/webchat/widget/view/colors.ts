@@ -10,6 +10,7 @@ export type Palette = Readonly<Record<(typeof NAMES)[number], Color>>;
 const NAMES = [
   'accent',
   'on-accent',
+  'edge',
   'surface',
   'text',
   'sunken',
@@ -59,13 +60,14 @@ export function paletteFor(site: SiteColors, dark: boolean): Palette {
   const sunken = shade(0.06);
   const line = shade(0.15);
   const grounds = [surface, sunken];
-  const given = site.accent ?? own.accent;
-  const [accent, on_accent] = fill(given, site['on-accent'], surface, dark);
-  const link = towards(site.link ?? given, text, [...grounds, line], TEXT);
+  const shown = visible(site.accent ?? own.accent, surface, text, dark);
+  const [accent, on_accent] = fill(shown, site['on-accent']);
+  const link = towards(site.link ?? accent, text, [...grounds, line], TEXT);
   const alarm_surface = mix(own.alarm, surface, 0.08);
   return {
     accent,
     'on-accent': on_accent,
+    edge: towards(accent, text, [surface], SHAPE),
     surface,
     text,
     sunken,
@@ -80,19 +82,20 @@ export function paletteFor(site: SiteColors, dark: boolean): Palette {
   };
 }
 
-/** A color to fill buttons with, which stands out from the surface, and the color of the text on it. */
-function fill(given: Color, wanted: Color | null, surface: Color, dark: boolean): readonly [Color, Color] {
-  const candidates = [wanted, WHITE, INK].filter((one) => one !== null);
-  const isVisible = contrast(given, surface) >= SHAPE;
-  const fitting = candidates.find((one) => isVisible && contrast(one, given) >= TEXT);
-  if (fitting) return [given, fitting];
-  // In the dark, a pale color with dark text fits; in the light, a deep color with white text.
-  const [on, end] = dark ? [INK, WHITE] : [WHITE, BLACK];
-  for (let share = 0; share < 1; share += 0.04) {
-    const moved = mix(end, given, share);
-    if (contrast(moved, surface) >= SHAPE && contrast(moved, on) >= TEXT) return [moved, on];
-  }
-  return [end, on];
+/**
+ * The color of a brand as it fills buttons. In the light it stays what it is, and an edge stands out if it is pale. In the
+ * dark it becomes brighter, but not paler. Black, white and grays have no hue to keep, and become the color of the text.
+ */
+function visible(given: Color, surface: Color, text: Color, dark: boolean): Color {
+  const [most, least] = [Math.max(...given), Math.min(...given)];
+  if (most - least < 0.12) return contrast(given, surface) < SHAPE ? text : given;
+  return dark ? towards(given, mix(BLACK, given, 1 - 1 / most), [surface], SHAPE) : given;
+}
+
+/** The color of a button, darkened until a text is readable on it, and the color of that text. */
+function fill(color: Color, wanted: Color | null): readonly [fill: Color, on: Color] {
+  const on = [wanted, WHITE, INK].find((one) => one !== null && contrast(one, color) >= TEXT);
+  return on ? [color, on] : fill(mix(BLACK, color, 0.04), wanted);
 }
 
 /** A color as CSS. */

@@ -93,7 +93,7 @@ export class TroubleView {
 
   constructor(texts: Texts, actions: TroubleActions) {
     this.#texts = texts;
-    this.#button = button({ class: 'remedy' }, () => {
+    this.#button = button({ class: 'secondary remedy' }, () => {
       if (this.#shown === null || this.#secondsLeft(this.#shown) > 0) return;
       if (this.#shown.remedy === 'anew') actions.startOver();
       else actions.retry();

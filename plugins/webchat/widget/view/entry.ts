@@ -97,7 +97,7 @@ export class EntryView {
       set(this.element, {
         hidden: state === 'done' && this.#text === '' && !hasCard && entry.tools.length <= (entry.told ?? 0),
       });
-      set(this.#signIn, { hidden: state === 'writing' || !entry.tools.some((tool) => tool.needs_sign_in) });
+      set(this.#signIn, { hidden: state === 'writing' || !needsSignIn(entry) });
       this.#showMeta(entry);
     } else this.#body.textContent = withoutTricks(entry.text);
     this.#showFoot(state === 'writing' && this.#text !== '' ? 'done' : state);
@@ -138,10 +138,12 @@ export class EntryView {
 
   #showMeta(entry: Answer): void {
     const { state, acted_as, asks } = entry;
+    // A question has its outcome, and a refusal its button: neither is an answer to rate.
+    const isAnswer = state !== 'writing' && this.#text !== '' && asks === undefined && !needsSignIn(entry);
     const { actsAs, notSignedIn } = this.#texts;
     const whose = acted_as === null ? notSignedIn : acted_as && fill(actsAs, { name: acted_as });
     this.#whose.textContent = (this.#actions.showsCredentials && whose) || '';
-    set(this.#meta, { hidden: state === 'writing' || this.#text === '' || asks !== undefined });
+    set(this.#meta, { hidden: !isAnswer });
     this.#showThumbs(entry);
   }
 
@@ -173,6 +175,11 @@ type EntryState = AgentState | 'undelivered';
 function entryState(entry: Entry): EntryState {
   if (entry.from === 'agent') return entry.state;
   return entry.from === 'visitor' && entry.undelivered ? 'undelivered' : 'done';
+}
+
+/** Whether a call was not made because the visitor must sign in first. */
+function needsSignIn({ tools }: Answer): boolean {
+  return tools.some((tool) => tool.needs_sign_in);
 }
 
 function heard(words: string): HTMLElement {

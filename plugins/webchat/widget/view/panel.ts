@@ -144,7 +144,7 @@ export class Panel {
     this.#questions = questions;
     this.#suggestions.replaceChildren(
       ...questionsFor(location.pathname, questions).map((words) =>
-        button({ dir: 'auto' }, this.#ask(words), words),
+        button({ class: 'secondary', dir: 'auto' }, this.#ask(words), words),
       ),
     );
   }

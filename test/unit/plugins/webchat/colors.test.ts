@@ -28,7 +28,7 @@ const PAIRS: readonly (readonly [keyof Palette, keyof Palette, number])[] = [
   ['alarm', 'alarm-surface', 4.5],
   ['good', 'surface', 4.5],
   ['good', 'sunken', 4.5],
-  ['accent', 'surface', 3],
+  ['edge', 'surface', 3],
   ['field', 'surface', 3],
   ['field', 'sunken', 3],
 ];
@@ -73,8 +73,32 @@ test('colors for a light page are not used in the dark, and the other way around
   expect(paletteFor(dark, false)).toMatchObject(paletteFor(NONE, false));
 });
 
-test('an accent that is readable is used as it is', () => {
-  expect(paletteFor({ ...NONE, accent: [0.1, 0.2, 0.6] }, false).accent).toEqual([0.1, 0.2, 0.6]);
+test('the color of a brand is used as it is, also a pale one, whose edge then stands out', () => {
+  const blue: Color = [0.1, 0.2, 0.6];
+  expect(paletteFor({ ...NONE, accent: blue }, false)).toMatchObject({ accent: blue, edge: blue });
+  const lime: Color = [0.78, 0.95, 0.21];
+  const palette = paletteFor({ ...NONE, accent: lime }, false);
+  expect(palette.accent).toEqual(lime);
+  expect(palette.edge).not.toEqual(lime);
+  expect(paletteFor({ ...NONE, accent: lime }, true)).toMatchObject({ accent: lime, edge: lime });
+});
+
+test('a deep accent becomes brighter in the dark, but keeps its hue', () => {
+  const navy: Color = [0.04, 0.12, 0.27];
+  const [red, green, blue] = paletteFor({ ...NONE, accent: navy }, true).accent;
+  expect(blue).toBeGreaterThan(0.5);
+  expect(red / blue).toBeCloseTo(navy[0] / navy[2]);
+  expect(green / blue).toBeCloseTo(navy[1] / navy[2]);
+});
+
+test('a black accent becomes the color of the text in the dark, and a white one in the light', () => {
+  for (const [accent, dark] of [
+    [[0.05, 0.05, 0.06], true],
+    [[1, 1, 1], false],
+  ] as const) {
+    const palette = paletteFor({ ...NONE, accent }, dark);
+    expect(palette.accent).toEqual(palette.text);
+  }
 });
 
 test('computed colors are read in both notations, and transparent ones are not', () => {
