@@ -212,7 +212,10 @@ export const HELP_COMMAND = {
 
 /** The last section of a help text. */
 export function examplesText(examples: CommandExamples): string {
-  const lines = Object.entries(examples).map(([line, does]) => `  $ ${line}\n      ${does}`);
+  const indent = ' '.repeat(6);
+  const lines = Object.entries(examples).map(
+    ([line, does]) => `  $ ${line}\n${indent}${wrapText(does, WIDTH - indent.length).join(`\n${indent}`)}`,
+  );
   return `Examples:\n${lines.join('\n')}`;
 }
 

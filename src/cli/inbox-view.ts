@@ -11,7 +11,7 @@ import { relativeTime } from './typed-values.ts';
 import { wholeId } from './whole-id.ts';
 
 /** A message of the inbox, with the data that its next attempt depends on. */
-interface ListedMessage extends InboxMessage {
+export interface ListedMessage extends InboxMessage {
   /** The outage of its platform, if the platform cannot be reached. */
   outage: Outage | undefined;
   /** Whether no earlier message of its session is open. */
@@ -47,8 +47,8 @@ export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
     title: 'STATE',
     json: 'state',
     text: stateInWords,
+    short: shortState,
     color: ({ state }) => STATE_COLORS[state],
-    narrow: 'wrap',
   },
   { json: 'attempts' },
   { json: 'sends' },
@@ -61,7 +61,8 @@ export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
     value: nextAttemptAt,
     isTime: true,
     text: nextInWords,
-    narrow: 'wrap',
+    short: shortNext,
+    isRare: true,
   },
   { json: 'ended_at', isTime: true },
   { title: 'LAST FAILURE', json: 'failure', narrow: 'wrap' },
@@ -142,6 +143,24 @@ export function stateInWords(message: InboxMessage): string {
   }
 }
 
+/** The state in a narrow table. `inbox show` says more. */
+function shortState(message: InboxMessage): string {
+  const { state, attempts, sends, notice, notice_failure, reply } = message;
+  switch (state) {
+    case 'waiting':
+      return attempts === 0 ? 'waiting' : 'to run again';
+    case 'running':
+      return 'running';
+    case 'replied':
+      return sends > 1 ? 'to send again' : 'to send';
+    case 'done':
+      return stateInWords(message);
+    case 'failed':
+      if (notice !== null) return notice_failure === null ? 'failed, told' : 'failed, not told';
+      return reply === null ? 'failed' : 'failed, not sent';
+  }
+}
+
 function furtherInWords({ collected = [] }: InboxMessage): string | null {
   return collected.length === 0 ? null : collected.join(', ');
 }
@@ -155,14 +174,27 @@ function attemptsInWords({ attempts, sends }: InboxMessage): string {
 }
 
 function nextInWords(message: ListedMessage): string {
-  const { ended_at, state, isFirst, outage, now } = message;
+  return describeNext(message, 'long', {
+    running: 'in progress',
+    waits: 'after the previous message',
+    probe: 'when the platform can be reached, next probe',
+  });
+}
+
+function shortNext(message: ListedMessage): string {
+  return describeNext(message, 'narrow', { running: 'now', waits: 'in turn', probe: 'probe' });
+}
+
+function describeNext(
+  { ended_at, state, isFirst, outage, now, next_attempt_at }: ListedMessage,
+  style: 'long' | 'narrow',
+  words: Readonly<Record<'running' | 'waits' | 'probe', string>>,
+): string {
   if (ended_at !== null) return '';
-  if (state === 'running') return 'in progress';
-  if (!isFirst) return 'after the previous message';
-  const due = (at: number) => (at <= now ? 'now' : relativeTime(at, now));
-  return state === 'replied' && outage
-    ? `when the platform can be reached, next probe ${due(outage.probe_at)}`
-    : due(message.next_attempt_at);
+  if (state === 'running') return words.running;
+  if (!isFirst) return words.waits;
+  const due = (at: number) => (at <= now ? 'now' : relativeTime(at, now, style));
+  return state === 'replied' && outage ? `${words.probe} ${due(outage.probe_at)}` : due(next_attempt_at);
 }
 
 /** The earliest time of the next attempt. Null while an attempt is in progress, and once the message has ended. */

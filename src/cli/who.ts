@@ -46,6 +46,12 @@ export async function readWho(
 
 async function platformUser(named: string, options: OptionValues): Promise<Who> {
   const [, word, user] = /^([^:]+):(.+)$/s.exec(named) ?? [];
+  if (user === undefined && named.includes('@')) {
+    throw usageError(
+      `'${printable(named)}' is an e-mail address, and people are known by the \`sub\` of their tokens`,
+      'Find it with `agentd link list --wide` or `agentd sessions show`, and name the person with `--sub`.',
+    );
+  }
   if (word === undefined || user === undefined) {
     throw usageError(
       `'${printable(named)}' is not a platform's user`,

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { styleText } from 'node:util';
 import type { Dev } from './dev/prepare.ts';
 import type { Daemon } from './serve.ts';
 
@@ -28,15 +29,23 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   const [person] = dev.people;
   const token = person && (await dev.issueToken(person, daemon.services.settings));
   const lines: string[] = [];
-  if (daemon.demoPath) lines.push(`Open in a browser: ${daemon.url}${daemon.demoPath}`);
+  // Bold only on a terminal.
+  if (daemon.demoPath)
+    lines.push(`Open in a browser: ${styleText('bold', `${daemon.url}${daemon.demoPath}`)}`);
   lines.push(`agentd is ready on ${daemon.url}`);
+  // The token is long, so it is printed once, in a line that a shell reads together with the next one.
   if (person && token) {
-    if (daemon.messagePath)
+    const isAsked = daemon.messagePath !== null;
+    lines.push(
+      isAsked
+        ? `Ask as ${person.name}, with a token that is valid for 24 hours:`
+        : `A token of ${person.name}, valid for 24 hours:`,
+      `  TOKEN=${token}`,
+    );
+    if (isAsked)
       lines.push(
-        `Ask as ${person.name}:`,
-        `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json' -H 'Authorization: Bearer ${token}' -d '${JSON.stringify({ user_id: person.id, message: 'Who am I?' })}'`,
+        `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json' -H "Authorization: Bearer $TOKEN" -d '${JSON.stringify({ user_id: person.id, message: 'Who am I?' })}'`,
       );
-    lines.push(`A token of ${person.name}, valid for 24 hours:`, `  ${token}`);
   }
   const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
   const [simulated, ...others] = dev.simulated;

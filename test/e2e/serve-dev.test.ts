@@ -29,16 +29,25 @@ afterAll(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
 const serveDev = () => startAgentd({ directory: folder, args: ['--dev'], env: NOTHING });
 
 /** The printed line after the heading. */
-function lineAfter(printed: string, heading: string): string {
+function lineAfter(printed: string, heading: string, after = 1): string {
   const lines = printed.split('\n');
   const at = lines.indexOf(heading);
   expect(at, `${heading} in\n${printed}`).not.toBe(-1);
-  return lines[at + 1] ?? '';
+  return lines[at + after] ?? '';
 }
 
-/** Runs a printed line as a person would paste it. */
-async function paste(line: string): Promise<{ response: string; session_id: string; metadata: unknown }> {
-  const { stdout } = await run('sh', ['-c', line], { cwd: tmpdir() });
+const HEADING = 'Ask as Ada Lovelace, with a token that is valid for 24 hours:';
+
+/** The printed token of Ada. Its line sets a variable for the command after it. */
+function printedToken(printed: string): string {
+  return lineAfter(printed, HEADING)
+    .trim()
+    .replace(/^TOKEN=/, '');
+}
+
+/** Runs printed lines as a person would paste them. */
+async function paste(lines: string): Promise<{ response: string; session_id: string; metadata: unknown }> {
+  const { stdout } = await run('sh', ['-c', lines], { cwd: tmpdir() });
   return JSON.parse(stdout);
 }
 
@@ -52,7 +61,9 @@ describe('serve --dev in an empty folder', () => {
   afterAll(() => daemon.stop('SIGKILL'));
 
   test('prints a curl command that gets the data of the person in its token', async () => {
-    const { response, session_id, metadata } = await paste(lineAfter(printed, 'Ask as Ada Lovelace:'));
+    const { response, session_id, metadata } = await paste(
+      [lineAfter(printed, HEADING), lineAfter(printed, HEADING, 2)].join('\n'),
+    );
     expect(response).toContain('You are **Ada Lovelace** (ada@example.com).');
     expect(response).toContain('Analytical engine, brass');
     expect(session_id).toMatch(/^webchat_ada_[\w-]{22,}$/);
@@ -60,7 +71,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('shows no data of other people: Ada gets no data about Grace', async () => {
-    const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
+    const jwt_token = printedToken(printed);
     const { body } = await post(daemon.url, { user_id: 'x', message: 'grace@example.com', jwt_token });
     expect(body.response).not.toMatch(/Hopper|Compiler/);
   });
@@ -112,7 +123,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('keeps tokens sealed, and out of the log', () => {
-    const token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
+    const token = printedToken(printed);
     for (const file of ['agentd.db', 'agentd.db-wal', 'agentd.log'])
       expect(readFileSync(join(folder, '.agentd', file), 'latin1')).not.toContain(token.split('.')[2]);
     expect(daemon.stderr()).not.toContain(token.split('.')[1]);
@@ -131,7 +142,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('uses the same secret and sessions after a second start', async () => {
-    const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
+    const jwt_token = printedToken(printed);
     const begun = await post(daemon.url, { user_id: 'ada', message: 'Who am I?', jwt_token });
     expect(await daemon.stop()).toBe(0);
 

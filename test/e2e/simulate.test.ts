@@ -73,7 +73,7 @@ describe('agentd simulate', () => {
     const { code, stdout, stderr } = await runBeside(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^→ visitor, to the bot: Who am I\?\n {2}200 after \d+ ms, request \S+\n← visitor: \[an answer is being written\]\n← visitor: I don’t know who you are/,
+      /^→ visitor, to the bot: Who am I\?\n {2}200 after \d+ ms, request \S+\n← \[an answer is being written\]\n← visitor: I don’t know who you are/,
     );
     expect(stderr).toContain('Using the settings of `serve --dev` in .agentd/env.\n');
     expect(stderr).toContain('The message was answered.\n');

@@ -5,6 +5,7 @@ import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
 import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
+import { channelInWords } from '../channel-titles.ts';
 import {
   invalidId,
   LINK_ARGUMENTS,
@@ -170,6 +171,6 @@ function inWords(
   const left = relativeTime(expires_at, Date.now());
   const told = replaced === null ? '' : `; ${USER_WILL_BE_TOLD}`;
   return printable(
-    `linked ${user_id} of ${name} to ${email} (sub ${sub}) until ${isoTime(expires_at)} (${left}: ${why})${told}`,
+    `linked ${user_id} of ${channelInWords(name)} to ${email} (sub ${sub}) until ${isoTime(expires_at)} (${left}: ${why})${told}`,
   );
 }

@@ -1,3 +1,4 @@
+import { readPressPayload } from '../../channel/index.ts';
 import { escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
 import { indent } from '../output.ts';
 import { isAnswered, type SimulationEvent, type Summary } from './simulation.ts';
@@ -21,8 +22,12 @@ function words(event: SimulationEvent, isOneOfMany: boolean): string {
     case 'sent': {
       const { user, place, thread, kind, text, bad_signature } = event;
       const who = [user, place === 'group' ? 'in a group' : 'to the bot', thread && `thread ${thread}`];
-      const how = [kind !== 'message' && kind, bad_signature && 'bad signature'].filter(Boolean).join(', ');
-      return `→ ${printable(who.filter(Boolean).join(', '))}${how && ` [${how}]`}${text && `: ${paragraph(text)}`}`;
+      const isPress = kind === 'press';
+      const how = [kind !== 'message' && !isPress && kind, bad_signature && 'bad signature'];
+      const marks = how.filter(Boolean).join(', ');
+      // The payload of a button says nothing to people.
+      const words = isPress ? pressInWords(text) : paragraph(text);
+      return `→ ${printable(who.filter(Boolean).join(', '))}${marks && ` [${marks}]`}${words && `: ${words}`}`;
     }
     case 'answer': {
       const { status, reason, took_ms, request_id, delivery } = event;
@@ -36,7 +41,8 @@ function words(event: SimulationEvent, isOneOfMany: boolean): string {
       if (what === 'message') return `← ${where}: ${paragraph(text)}${choice && `\n    ${choice}`}`;
       if (what === 'edited') return `← ${where}, changed: ${paragraph(text)}${choice && `\n    ${choice}`}`;
       if (what === 'private') return `← ${where}, in private: ${paragraph(text)}`;
-      return `← ${where}: [${SIGNS[what]}]`;
+      // The place may be a long id of the platform, which says nothing here.
+      return `← [${SIGNS[what]}]`;
     }
     case 'refused': {
       const { status, asked_for } = event;
@@ -45,6 +51,11 @@ function words(event: SimulationEvent, isOneOfMany: boolean): string {
     case 'end':
       return '';
   }
+}
+
+function pressInWords(payload: string): string {
+  const approve = readPressPayload(payload)?.approve;
+  return approve === undefined ? '[button]' : `[button: ${approve === true ? 'yes' : 'no'}]`;
 }
 
 const SIGNS = {

@@ -36,6 +36,14 @@ describe('agentd help', () => {
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
+  it('fits 80 columns for each command, but for the commands to type', async () => {
+    for (const { name } of COMMANDS) {
+      const { stdout } = await run(...name.split(' '), '--help');
+      const long = stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('  $ '));
+      expect(long, name).toEqual([]);
+    }
+  });
+
   it.each(['operate', 'channels', 'identity', 'support'])('shows the topic %s', async (name) => {
     expect(await run('help', name)).toMatchObject({ code: 0, stderr: '' });
   });

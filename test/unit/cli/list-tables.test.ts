@@ -73,6 +73,16 @@ const MESSAGE = {
   isFirst: true,
   now: NOW,
 };
+/** A message whose reply waits for its platform. */
+const WAITING = {
+  ...MESSAGE,
+  state: 'replied',
+  notice: null,
+  reply: 'Hello',
+  ended_at: null,
+  outage: { platform: 'phonechat', probe_at: NOW + 40 * 60_000 },
+  failure: 'delivery_failed: the platform could not be reached: ECONNREFUSED',
+};
 const RATING = {
   rated_at: NOW - 50 * 60_000,
   platform: 'phonechat',
@@ -96,6 +106,7 @@ const LISTS: [string, readonly Column<never>[], object][] = [
   ['link list', LINK_LIST_COLUMNS, LINK],
   ['actions list', ACTION_COLUMNS, ACTION],
   ['inbox list', MESSAGE_COLUMNS, MESSAGE],
+  ['inbox list', MESSAGE_COLUMNS, WAITING],
   ['feedback list', FEEDBACK_COLUMNS, RATING],
   ['memory list', MEMORY_COLUMNS, MEMORY],
 ];

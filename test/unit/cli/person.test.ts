@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as erase } from '../../../src/cli/commands/person-erase.ts';
 import { command as show } from '../../../src/cli/commands/person-show.ts';
+import { createOutput } from '../../../src/cli/output.ts';
 import { hashPerson } from '../../../src/daemon/admin/who.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { sessionTag } from '../../../src/daemon/session/session.ts';
@@ -13,7 +14,7 @@ import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
 import { token } from '../../support/tokens.ts';
-import { capturedOutput, exitCodeOf } from './captured-output.ts';
+import { capture, capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 interface Shown {
@@ -66,6 +67,35 @@ describe('agentd person, while a daemon runs,', () => {
     expect(stdout.text).not.toMatch(/token-CANARY(ADA|BOB)/);
     return JSON.parse(stdout.text) as Shown;
   }
+
+  it('shows tables on a terminal: the newest records of each kind, and how many there are', async () => {
+    const stdout = capture({ columns: 80 });
+    const out = createOutput({ json: false, stdout, stderr: capture(), env: { NO_COLOR: '1' } });
+    expect(await exitCodeOf(show, { args: [], options: bySub, out })).toBe(0);
+    const lines = stdout.text.split('\n');
+    expect(lines[0]).toContain(ada.canary);
+    const headings = lines.filter((line) => /^[A-Z][a-z]+: \d+$/.test(line));
+    expect(headings).toEqual(['Sessions: 1', 'Links: 2', 'Memories: 1', 'Actions: 2']);
+    expect(stdout.text).toMatch(/^Also stored: summaries 1, /m);
+    expect(stdout.text).toContain('add --json');
+    expect(lines.filter((line) => line.length > 80 && !line.startsWith('Also stored'))).toEqual([]);
+    expect(stdout.text).not.toMatch(/token-CANARY|CANARYBOB/);
+    const nobody = capture({ columns: 80 });
+    await show.run({
+      args: [],
+      options: { sub: 'ghost' },
+      out: createOutput({ json: false, stdout: nobody, stderr: capture() }),
+    });
+    expect(nobody.text).toBe('Nothing is stored about ghost.\n');
+  });
+
+  it('takes no e-mail address for a person, and says how to find the person', async () => {
+    const { out } = capturedOutput({});
+    await expect(show.run({ args: ['ada@example.com'], options: {}, out })).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringContaining('is an e-mail address'),
+    });
+  });
 
   async function erased(args: string[], options: Record<string, unknown>, exitCode = 0) {
     const { out, stdout, stderr } = capturedOutput({ json: true });
