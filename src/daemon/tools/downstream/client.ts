@@ -207,10 +207,12 @@ async function follow(
   const encoded = encodedBody(request);
   if (encoded !== undefined) headers['content-type'] = encoded.content_type;
   const body = encoded?.content;
+  const credential = request.token?.reveal();
   const hopsMax = request.redirects === 'none' || method !== 'GET' ? 0 : MAX_REDIRECTS;
   let url = first;
   for (let hops = 0; ; hops++) {
-    const response = await httpRequest(url, { method, headers, body, limit, maxBytes: MAX_RESPONSE_BYTES });
+    const maxBytes = MAX_RESPONSE_BYTES;
+    const response = await httpRequest(url, { method, headers, body, credential, limit, maxBytes });
     if (!REDIRECT_STATUSES.has(response.status)) return response;
     const { location } = response.headers;
     const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;

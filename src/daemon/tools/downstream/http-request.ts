@@ -11,6 +11,8 @@ interface HttpRequest {
   headers: Readonly<Record<string, string>>;
   /** Undefined if there is none. */
   body: string | Uint8Array | undefined;
+  /** What the request carries of a person. A connection is not used at once for another credential. */
+  credential?: string | undefined;
   limit: Pick<TimeLimit, 'onEnd'>;
   /** Maximum size of the body of the answer, in bytes, as it arrives and after decompression. */
   maxBytes: number;
@@ -57,7 +59,7 @@ const CLOSED = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 async function attempt(
   { origin, pathname, search }: URL,
-  { method, headers, body, limit, maxBytes }: HttpRequest,
+  { method, headers, body, credential, limit, maxBytes }: HttpRequest,
 ): Promise<HttpResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let hasEnded = false;
@@ -66,7 +68,7 @@ async function attempt(
     reject(reason);
   });
   if (hasEnded) return promise as Promise<never>;
-  const connection = connectionTo(origin);
+  const connection = connectionTo(origin, credential);
   const { isReused } = connection;
   const answer = new Answer(maxBytes, resolve, reject);
   try {
@@ -82,8 +84,10 @@ async function attempt(
   } finally {
     forget();
   }
-  connection.keep();
   const { status, reason } = answer;
+  // A gateway that gave up may still get the real answer, and pass it on.
+  if (status >= 500 || status === 408) connection.end();
+  else connection.keep();
   return { status, reason, headers: answer.headers, body: await answer.body() };
 }
 

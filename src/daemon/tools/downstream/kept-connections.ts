@@ -8,6 +8,12 @@ const IDLE_MS = 4_000;
 const EARLIER_MS = 1_000;
 /** Maximum number of idle connections that are kept to one origin. */
 const IDLE_MAX = 64;
+/**
+ * How long a connection must have been idle before it is used for another credential, ms. HTTP/1.1 matches answers to
+ * requests by their order only: if a server sends one answer too many, the next request would get the data of another
+ * person. On an idle connection, it ends the connection.
+ */
+const APART_MS = 100;
 
 /** Loaded with the first request: an import would slow down each start, even if no API is called. */
 let library: ReturnType<typeof loadLibrary> | undefined;
@@ -29,17 +35,27 @@ function loadLibrary() {
 /** The idle connections to each origin. The one that was used last is used first, so that the others can end. */
 const idle = new Map<string, KeptConnection[]>();
 
-/** A connection for one request: a kept one, or a new one. */
-export function connectionTo(origin: string): KeptConnection {
-  return idle.get(origin)?.pop() ?? new KeptConnection(origin);
+/**
+ * A connection for one request: a kept one, or a new one.
+ * @param credential what the request carries of a person; undefined if there is nothing
+ */
+export function connectionTo(origin: string, credential: string | undefined): KeptConnection {
+  const others = idle.get(origin);
+  const place = others?.findLastIndex((one) => one.isFreeFor(credential)) ?? -1;
+  const connection = others?.splice(place, place < 0 ? 0 : 1)[0] ?? new KeptConnection(origin);
+  connection.credential = credential;
+  return connection;
 }
 
 /** A connection that makes one request at a time. */
 export class KeptConnection {
   readonly client: Client;
+  /** Of its last request. */
+  credential: string | undefined;
   readonly #origin: string;
   #socket: Socket | undefined;
   #hasAnswered = false;
+  #idle_since = 0;
 
   constructor(origin: string) {
     library ??= loadLibrary();
@@ -65,9 +81,15 @@ export class KeptConnection {
     return this.#hasAnswered && this.#socket?.destroyed === false;
   }
 
+  /** Whether an idle connection may be used for this credential now. */
+  isFreeFor(credential: string | undefined): boolean {
+    return credential === this.credential || performance.now() - this.#idle_since >= APART_MS;
+  }
+
   /** Its request was answered completely: the connection is free for another. */
   keep(): void {
     this.#hasAnswered = true;
+    this.#idle_since = performance.now();
     const others = idle.get(this.#origin);
     if (this.#socket?.destroyed !== false || (others?.length ?? 0) >= IDLE_MAX) this.end();
     else if (others) others.push(this);

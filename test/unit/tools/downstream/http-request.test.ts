@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createPlainServer, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../../src/daemon/time/time-limit.ts';
 import { BodyTooLong, httpRequest } from '../../../../src/daemon/tools/downstream/http-request.ts';
@@ -87,6 +88,55 @@ test('of the connections that are kept, the one that was used last is used first
   answer = (_request, response) => response.end('ok');
   await send();
   expect(sockets[2]).toBe(sockets[1]);
+});
+
+/** A server that answers the first request of each connection twice. */
+async function answersTwice(delay_ms: number, status: string) {
+  const message = (text: string, head: string) =>
+    `HTTP/1.1 ${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  const plain = createPlainServer((socket) => {
+    socket.setNoDelay(true);
+    socket.on('error', () => undefined);
+    let isFirst = true;
+    socket.on('data', async (request) => {
+      const [, person = ''] = /^GET \/(\S+)/.exec(request.toString()) ?? [];
+      if (!isFirst) await setTimeout(60);
+      socket.write(message(person, isFirst ? status : '200 OK'));
+      if (isFirst) void setTimeout(delay_ms).then(() => socket.write(message('one too many', '200 OK')));
+      isFirst = false;
+    });
+  });
+  onTestFinished(() => void plain.close());
+  const port = await listenOnFreePort(plain);
+  return async (person: string) => {
+    const of = new URL(`http://127.0.0.1:${port}/${person}`);
+    const { body } = await httpRequest(of, { ...READ, credential: person, limit: limitOf() });
+    return body.toString();
+  };
+}
+
+test.each([
+  [0, '200 OK'],
+  [5, '200 OK'],
+  [50, '200 OK'],
+  [110, '504 Gateway Timeout'],
+])(
+  'an answer too many to one person, after %i ms and a %s, is not given to another',
+  async (delay_ms, status) => {
+    const ask = await answersTwice(delay_ms, status);
+    for (let n = 0; n < 8; n++) expect(await ask(`person-${n}`)).toBe(`person-${n}`);
+  },
+);
+
+test('a connection is used at once for the same credential, and a moment later for another', async () => {
+  answer = (_request, response) => response.end('ok');
+  const ask = (credential: string) => httpRequest(url, { ...READ, credential, limit: limitOf() });
+  for (const credential of ['alice', 'alice', 'bob']) await ask(credential);
+  expect(sockets[1]).toBe(sockets[0]);
+  expect(sockets[2]).not.toBe(sockets[0]);
+  await setTimeout(150);
+  await ask('carol');
+  expect(sockets.slice(0, 3)).toContain(sockets[3]);
 });
 
 test('a read is sent once more if its kept connection was closed, but a write is not', async () => {
