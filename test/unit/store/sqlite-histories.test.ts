@@ -12,6 +12,7 @@ import type {
   Tx,
 } from '../../../src/daemon/store/kernels/kernel.ts';
 import { openDatabase } from '../../../src/daemon/store/kernels/sqlite/database.ts';
+import type { JournalBounds } from '../../../src/daemon/store/kernels/sqlite/journal.ts';
 import { SqliteKernel } from '../../../src/daemon/store/kernels/sqlite/kernel.ts';
 import { prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { randomFrom, type SeededRandom } from '../../support/chance.ts';
@@ -20,9 +21,9 @@ import { type Failure, failing } from './failing-connection.ts';
 import { fastStateDirectory } from './state-directory.ts';
 
 // Random histories of a daemon and a command on one file, each with a connection of its own: many steps in one commit,
-// commits that fail, a clock that moves, sweeps, restarts and crashes. After each batch both must see what a simple model
-// sees. `HISTORY_SEED=7` plays one history again,
-// and `HISTORIES=1000` that many.
+// commits that fail, a clock that moves, sweeps, restarts and crashes. One of them may write much before the other looks.
+// After that both must see what a simple model sees. `HISTORY_SEED=7` plays one history again, and `HISTORIES=1000` that
+// many.
 
 interface Thing {
   n: number;
@@ -49,7 +50,7 @@ const RING: Ring<{ id: string; n: number }> = {
   ...{ name: 'ring', max: 1000, retention_ms: 1e9 },
   ids: ({ id }) => [id],
 };
-const KEYS = ['a', 'b', 'c', 'd'];
+const KEYS = [...'abcdefghijklmn'];
 const CLAIMS = ['p', 'q'];
 const GROUPS = ['x', 'y'];
 
@@ -222,7 +223,7 @@ class Side {
     this.db.pragma('busy_timeout = 0');
     this.kernel = new SqliteKernel({
       ...{ db: this.db, clock: { now: () => world.time.now }, isDaemon },
-      journalBounds: { length: 600, bite: 1 },
+      journalBounds: world.journalBounds,
     });
   }
 
@@ -301,6 +302,8 @@ class World {
   readonly time = { now: 1_000_000 };
   readonly path = join(fastStateDirectory(), 'agentd.db');
   readonly random: SeededRandom;
+  readonly keys: readonly string[];
+  readonly journalBounds: JournalBounds;
   durable = new Model(this.time);
   daemon: Side;
   command: Side;
@@ -308,6 +311,8 @@ class World {
 
   constructor(random: SeededRandom) {
     this.random = random;
+    this.keys = KEYS.slice(0, random.pick([4, KEYS.length]));
+    this.journalBounds = { length: random.pick([600, 600, 3000]), bite: 1 };
     new Database(this.path).close();
     this.daemon = new Side(this, true);
     this.command = new Side(this, false);
@@ -320,10 +325,10 @@ class World {
     }
   }
 
-  /** Steps of both, some of whose commits fail. */
-  async batch(): Promise<void> {
+  /** Steps of both or of one of them, some of whose commits fail. */
+  async batch(sides = [this.daemon, this.command]): Promise<void> {
     const { random } = this;
-    for (const side of [this.daemon, this.command]) {
+    for (const side of sides) {
       side.countdown = random.chance(0.25) ? random.below(8) : Number.POSITIVE_INFINITY;
       side.failure = {
         code: random.pick(['SQLITE_FULL', 'SQLITE_FULL', 'SQLITE_IOERR_FSYNC', 'SQLITE_BUSY']),
@@ -332,29 +337,38 @@ class World {
     }
     const steps: Promise<unknown>[] = [];
     for (let n = 1 + random.below(5); n > 0; n--) {
-      const side = random.chance(0.3) ? this.command : this.daemon;
+      const side = random.chance(0.3) ? (sides.at(-1) as Side) : (sides[0] as Side);
       const kind = random.below(10);
       if (side.isDaemon && kind < 2) steps.push(side.step(this.#claims(true), { onlyClaims: true }));
       else if (kind < 4) steps.push(side.step(this.#work(side.isDaemon), { lazy: true }));
       else steps.push(side.step(this.#work(side.isDaemon)));
       if (random.chance(0.2)) await nextTurn();
-      if (random.chance(0.1)) steps.push(this.#maintain());
+      if (random.chance(0.1)) steps.push(this.#maintain(sides));
     }
     await Promise.all(steps);
-    await this.daemon.flush();
-    await this.command.flush();
+    for (const side of sides) await side.flush();
   }
 
-  #maintain(): Promise<unknown> {
+  /** One of them writes while the other reads nothing. */
+  async alone(): Promise<void> {
+    const sides = [this.random.pick([this.daemon, this.command])];
+    for (let n = 1 + this.random.below(12); n > 0; n--) {
+      await this.batch(sides);
+      if (this.random.chance(0.2)) this.time.now += this.random.below(40);
+    }
+  }
+
+  #maintain(sides: readonly Side[]): Promise<unknown> {
     const { daemon, command, random, time } = this;
     const limit = 1 + random.below(4);
-    const [side, work] = random.pick<[Side, () => unknown]>([
+    const works: [Side, () => unknown][] = [
       [daemon, () => daemon.kernel.journal.deleteExpired(limit, time.now)],
       [daemon, () => daemon.kernel.journal.deleteExpired(limit, time.now)],
       [daemon, () => daemon.kernel.journal.shorten(0, limit, time.now)],
       [daemon, () => daemon.kernel.journal.empty(time.now)],
       [command, () => command.kernel.journal.empty(time.now)],
-    ]);
+    ];
+    const [side, work] = random.pick(works.filter(([of]) => sides.includes(of)));
     return side.kernel.write(work).catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnavailable));
   }
 
@@ -416,7 +430,7 @@ class World {
   #part(isDaemon: boolean): Work {
     const { random } = this;
     const n = this.#n++;
-    const key = random.pick(KEYS);
+    const key = random.pick(this.keys);
     const thing: Thing = {
       n,
       group: random.pick([null, ...GROUPS]),
@@ -453,7 +467,7 @@ class World {
     const work =
       (claims: readonly string[]): Work =>
       (tx) => [
-        KEYS.map((key) => [tx.get(THING, key), tx.items(THING, key), tx.items(THING, key, 2)]),
+        this.keys.map((key) => [tx.get(THING, key), tx.items(THING, key), tx.items(THING, key, 2)]),
         GROUPS.map((group) => [tx.first(THING, `group ${group}`, 3), tx.count(THING, `group ${group}`)]),
         GROUPS.map((group) => tx.first(THING, `wide ${group}`, 3)),
         claims.map((key) => ownClaim(tx, key)),
@@ -503,7 +517,7 @@ async function play(seed: number): Promise<void> {
   const world = new World(random);
   onTestFinished(() => world.close());
   for (let n = 0; n < 40; n++) {
-    await world.batch();
+    await (random.chance(0.15) ? world.alone() : world.batch());
     if (random.chance(0.1)) await world.together();
     if (random.chance(0.06)) await world.restart();
     await world.expectSame(`HISTORY_SEED=${seed}, batch ${n}`);

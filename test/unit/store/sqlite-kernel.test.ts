@@ -629,3 +629,37 @@ it('a document has one row, also if two processes move it out of the journal', a
   const { kernel: later } = open(false, {});
   for (const key of upTo(300)) expect(await later.step((tx) => tx.get(THING, key))).toBeNull();
 });
+
+/** A command changes documents, and moves some of them into the table, while all their rows are still in the journal. */
+async function changeAndMove(command: SqliteKernel, thing: Partial<Thing>) {
+  const put = (key: string, more: Partial<Thing> = {}) =>
+    command.step((tx) => tx.put(THING, key, aThing(1, { ...thing, ...more })));
+  for (const key of upTo(10)) await put(key);
+  await put('long', { wide: 'z'.repeat(5000) });
+  for (let n = 0; n < 10; n++) await put('again', { n });
+}
+
+it('deleted documents stay deleted if the daemon had looked for them before a command put them', async () => {
+  const { kernel, put, open, db, time } = fixture({ journalBounds: { length: 3000, bite: 1 } });
+  await Promise.all(upTo(20).map((key) => put(`old ${key}`)));
+  await Promise.all(upTo(10).map((key) => kernel.step((tx) => tx.delete(THING, key))));
+  await changeAndMove(open(false).kernel, {});
+  await Promise.all(upTo(10).map((key) => kernel.step((tx) => tx.delete(THING, key))));
+  await kernel.write(() => kernel.journal.empty(time.now));
+  expect(db.prepare("SELECT key FROM docs WHERE key GLOB 'k*'").pluck().all()).toEqual([]);
+});
+
+it('a document that a command has changed and moved has no old place in an index', async () => {
+  const { kernel: command, put, db, time, open } = fixture({ journalBounds: { length: 3000, bite: 1 } });
+  for (const key of upTo(20)) await put(`old ${key}`);
+  for (const key of upTo(10)) await command.step((tx) => tx.put(THING, key, aThing(1, { group: 'x' })));
+  await command.write(() => command.journal.empty(time.now));
+  await Promise.all(upTo(20).map((key) => put(`old ${key}`, 1)));
+  // Otherwise the command would delete this row first, and the daemon would read everything anew.
+  db.exec("DELETE FROM journal WHERE changes = '[]'");
+  const daemon = open(false).kernel;
+  const count = (group: string) => daemon.step((tx) => tx.count(THING, `group ${group}`));
+  expect(await count('x')).toBe(10);
+  await changeAndMove(command, { group: 'y' });
+  expect([await count('x'), await count('y')]).toEqual([0, 12]);
+});

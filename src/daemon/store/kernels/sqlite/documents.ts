@@ -115,12 +115,11 @@ export class Documents {
   }
 
   /** The entry of a document that another process has put or deleted. It may not be in memory yet. */
-  entryAnew(shelf: Shelf, key: string, isDeleted: boolean): Entry {
+  entryAnew(shelf: Shelf, key: string): Entry {
     const known = shelf.entries.get(key);
     if (known !== undefined) return known;
-    // The row that tells its places may be gone already.
-    if (isDeleted && !this.isVolatile(shelf)) shelf.indexes = null;
-    if (shelf.indexes !== null) return this.entry(shelf, key);
+    // The row that tells its places may be gone already, or have the new ones.
+    if (!this.isVolatile(shelf)) shelf.indexes = null;
     return this.#add(shelf, key, null, undefined);
   }
 

@@ -124,7 +124,9 @@ export class Journal {
             if (claimHash(entry.key) === key) this.#documents.replace(entry, null);
           continue;
         }
-        const entry = this.#documents.entryAnew(shelf, key, change.length === 2);
+        const entry = this.#documents.entryAnew(shelf, key);
+        // It may be in the table already, although its row is still here.
+        entry.stored = undefined;
         this.#documents.replace(entry, versionIn(change));
         this.#documents.count(entry);
         this.#pin(entry, id);
