@@ -48,6 +48,8 @@ async function writeAll(
     await write(out);
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    out.end();
   }
   // A client that does not read would delay the stop of the daemon.
   if (signal.aborted && !wire.hasRoom) res.destroy();
@@ -57,6 +59,7 @@ async function writeAll(
 class WireStream implements ResponseStream {
   readonly signal: AbortSignal;
   readonly #wire: Wire;
+  #hasEnded = false;
   #waiting: PromiseWithResolvers<void> | null = null;
 
   constructor(res: ServerResponse, wire: Wire, signal: AbortSignal) {
@@ -71,7 +74,12 @@ class WireStream implements ResponseStream {
   }
 
   write(frame: string | Uint8Array): boolean {
-    return !this.signal.aborted && this.#wire.write(frame);
+    return !this.#hasEnded && !this.signal.aborted && this.#wire.write(frame);
+  }
+
+  /** What is written from now on would be in the next answer on the connection. */
+  end(): void {
+    this.#hasEnded = true;
   }
 
   /**

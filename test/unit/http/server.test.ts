@@ -266,6 +266,30 @@ describe('a stream', () => {
     expect(answer).toContain('\r\n\r\n4\r\none,\r\n1\r\n2\r\n1\r\n2\r\n0\r\n\r\nHTTP/1.1');
   });
 
+  test.each([
+    ['alone', ''],
+    ['after another answer on its connection', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ])('has nothing that is written after its end, %s', async (_where, before) => {
+    const late: boolean[] = [];
+    const web = await serve({
+      routes: [
+        streaming(async (out) => {
+          out.write('all');
+          const write = () => void late.push(out.write('late'));
+          setTimeout(write);
+          setImmediate(write);
+          process.nextTick(write);
+          setImmediate(() => process.nextTick(write));
+        }),
+      ],
+    });
+    const last = 'GET /gone HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    const answer = await sendRaw(web.port, `${before}GET /stream HTTP/1.1\r\nHost: a\r\n\r\n${last}`);
+    await until(() => late.length === 4);
+    expect(answer).toContain('\r\n3\r\nall\r\n0\r\n\r\nHTTP/1.1 404');
+    expect(late).toEqual([false, false, false, false]);
+  });
+
   test('can be read even by HTTP/1.0 clients, without chunks', async () => {
     const web = await serve({
       routes: [
