@@ -242,6 +242,8 @@ export class CallClient {
       const value = credentialValue(target.credential, token);
       if (value === null) throw new TypeError('the credential cannot be sent as a cookie');
       headers.set(carrier, value);
+      // Otherwise the next person's request on the connection could get an answer too many to this one.
+      if (use !== 'default') headers.set('connection', 'close');
     }
     const line = this.#beginLine(method, new URL(url).pathname, bearer);
     if (line.traceparent !== null) headers.set('traceparent', line.traceparent);

@@ -1,13 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createServer, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
 import { CallClient } from '../../../src/daemon/tools/call-client.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { FakeApi } from '../../support/fake-api.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 
-// The metric `agentd_downstream_requests_total` (agentd-metrics(7)) for requests of protocol libraries.
+// Requests of protocol libraries.
 
 let api: FakeApi;
 beforeAll(async () => {
@@ -15,7 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Sends a request that this signal ends. @returns the statuses with which the metric counts the request */
+/**
+ * Sends a request that this signal ends. @returns the statuses with which the metric `agentd_downstream_requests_total`
+ * (agentd-metrics(7)) counts the request
+ */
 async function counted(signal: AbortSignal): Promise<unknown[]> {
   const ends: unknown[] = [];
   const source = sourceOf({ base_url: api.url });
@@ -38,4 +45,39 @@ test('a request that took too long is counted as a timeout', async () => {
 
 test('an aborted request is not counted', async () => {
   expect(await counted(AbortSignal.abort(new Error('the daemon is stopping')))).toEqual([]);
+});
+
+test('an answer too many to one person is not given to another', async () => {
+  // Answers the first request of each connection at once and twice, and later ones slowly.
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    let isFirst = true;
+    const answer = (text: string) =>
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
+    socket.on('data', async (request) => {
+      const [, token = ''] = /^authorization: Bearer (\S+)/im.exec(request.toString()) ?? [];
+      if (!isFirst) await wait(40);
+      answer(token);
+      if (isFirst) void wait(8).then(() => answer('one too many'));
+      isFirst = false;
+    });
+  });
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const base_url = `http://127.0.0.1:${await listenOnFreePort(server)}`;
+  const source = sourceOf({ base_url, credentials: 'user' });
+  const tool = toolOf({ source, credentials: 'user' });
+  const ask = async (person: string) => {
+    const { signal } = new AbortController();
+    const call = { signal, trace: new Trace(systemClock), request_id: 'r1', log: collectLog().log };
+    const origin = { iss: '', sub: person };
+    const credential = { use: 'user', token: new Secret(person), origin, fallback: false } as const;
+    const { client } = new CallClient(tool, credential, call, accessTo(undefined));
+    return (await client.fetch(`${base_url}/tools`)).text();
+  };
+  for (let n = 0; n < 8; n++) expect(await ask(`person-${n}`)).toBe(`person-${n}`);
 });
