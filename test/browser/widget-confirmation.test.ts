@@ -13,7 +13,7 @@ const LEAD = 'I can do that.';
 const ACTIONS = [
   {
     number: 1,
-    title: 'Cancel order “1004”',
+    title: 'Cancel order 1004',
     details: [
       { label: 'Item', value: 'Punched cards, 500' },
       { label: 'Reason', value: '<b>too</b> late' },
@@ -23,7 +23,7 @@ const ACTIONS = [
 ];
 const question = (more: object = {}) => ({
   id: 'action-1',
-  summary: 'Cancel order "1004"\nreason: "too late"',
+  summary: 'Cancel order 1004\nreason: "too late"',
   expires_at: new Date(Date.now() + 15 * 60_000).toISOString(),
   begins_at: LEAD.length + 2,
   actions: ACTIONS,
@@ -31,7 +31,7 @@ const question = (more: object = {}) => ({
 });
 
 /** The line about the action, for clients without a card. */
-const RECEIPT = 'Cancel order "1004" – done';
+const RECEIPT = 'Cancel order 1004 – done';
 
 const HINT = 'Answer with Cancel order or Decline';
 
@@ -40,7 +40,7 @@ const { chat, browser } = openRoom({}, (chat) => {
 });
 
 function ask(run: Run, more: object = {}): void {
-  run.say(`${LEAD}\n\nPlease confirm: Cancel order "1004".\n\nAnswer yes or no.`);
+  run.say(`${LEAD}\n\nPlease confirm: Cancel order 1004.\n\nAnswer yes or no.`);
   run.event('confirmation', question(more));
 }
 
@@ -55,10 +55,10 @@ const asks: FakeChat['script'] = (run) => {
       run.tool('shop_cancelOrder', 'completed', { title: 'Cancel order', credentials: 'user' });
     }
     run.say(
-      confirm.approve ? `It is done.\n\n${RECEIPT}` : 'Cancel order "1004" – declined, nothing was changed',
+      confirm.approve ? `It is done.\n\n${RECEIPT}` : 'Cancel order 1004 – declined, nothing was changed',
     );
     if (confirm.approve) {
-      const done = { action_id: 'action-1', summary: 'Cancel order "1004"', outcome: 'done' };
+      const done = { action_id: 'action-1', summary: 'Cancel order 1004', outcome: 'done' };
       run.event('actions', { actions: [done], begins_at: 'It is done.\n\n'.length });
     }
   } else if (run.body.message === 'cancel') ask(run);
@@ -86,7 +86,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     const visitor = await asked();
     await picture(visitor.page, 'card');
     expect(await faults(visitor.page)).toEqual([]);
-    expect(await card(visitor).getByRole('heading').textContent()).toBe('Cancel order “1004”');
+    expect(await card(visitor).getByRole('heading').textContent()).toBe('Cancel order 1004');
     expect(await card(visitor).locator('dt').allTextContents()).toEqual(['Item', 'Reason']);
     expect(await card(visitor).locator('dd').allTextContents()).toEqual([
       'Punched cards, 500',
@@ -205,7 +205,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     await visitor.chat.getByRole('log').locator('p', { hasText: HINT }).waitFor();
     const lines = await visitor.heard();
     expect(lines.slice(-2)).toEqual([
-      'Cancel order “1004”. Item. Punched cards, 500. Reason. <b>too</b> late',
+      'Cancel order 1004. Item. Punched cards, 500. Reason. <b>too</b> late',
       HINT,
     ]);
   });
@@ -232,7 +232,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     const visitor = await visit(browser.context, chat.url);
     await visitor.page.route('**/webchat/card.js*', (route) => route.abort(), { times: 1 });
     await visitor.say('cancel');
-    await shows(visitor, /Please confirm: Cancel order "1004"\..*Answer yes or no\.$/s);
+    await shows(visitor, /Please confirm: Cancel order 1004\..*Answer yes or no\.$/s);
     expect(await visitor.chat.locator('.card:visible').count()).toBe(0);
     await visitor.say('cancel');
     await buttons(visitor).waitFor();
@@ -261,14 +261,14 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
 
   it('about several actions has a box for each, and confirms those that are chosen', async () => {
     const several = ['1004', '1005', '1006'].map((order, index) => ({
-      ...{ number: index + 1, title: `Cancel order “${order}”`, details: [] },
+      ...{ number: index + 1, title: `Cancel order ${order}`, details: [] },
     }));
     chat.script = (run) => {
       if (run.body.message === 'cancel') ask(run, { actions: several });
       else {
         run.say('It is done.');
-        const done = { action_id: 'action-1:1', summary: 'Cancel order "1004"', outcome: 'done' };
-        const failed = { action_id: 'action-1:3', summary: 'Cancel order "1006"', outcome: 'failed' };
+        const done = { action_id: 'action-1:1', summary: 'Cancel order 1004', outcome: 'done' };
+        const failed = { action_id: 'action-1:3', summary: 'Cancel order 1006', outcome: 'failed' };
         run.event('actions', { actions: [done, failed] });
       }
       run.end();
@@ -314,7 +314,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     };
     const visitor = await visit(browser.context, chat.url);
     await visitor.say('cancel');
-    expect(await card(visitor).getByRole('heading').textContent()).toBe('Cancel order "1004"');
+    expect(await card(visitor).getByRole('heading').textContent()).toBe('Cancel order 1004');
     expect(await card(visitor).locator('dl').textContent()).toBe('reason"too late"');
     expect(await card(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Decline']);
   });
