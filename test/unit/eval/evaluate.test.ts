@@ -176,7 +176,8 @@ describe('the tools of a case', () => {
     run(`stubs: { get_user: ${stub} }\nturns: [{ say: grace@example.com }]`);
 
   it('show a stranger only the public fields of a stub', async () => {
-    const open = 'stubs: { open_orders: { json: [{ number: "1004", status: packed }] } }';
+    // Longer than what an id of the run may contain by chance.
+    const open = 'stubs: { open_orders: { json: [{ number: "order-1004", status: packed }] } }';
     const turns = 'turns: [{ say: My orders, expect: { calls: [open_orders] } }]';
     model.script(({ messages }) => {
       const last = messages.at(-1);
@@ -184,12 +185,12 @@ describe('the tools of a case', () => {
       return { tools: [{ name: 'open_orders', args: {} }] };
     });
     const env = { AGENT_BASE_URL: model.url, AGENT_MODEL: 'm' };
-    const nobody = await run(`${open}\ncanaries: ["1004"]\n${turns}`, env);
+    const nobody = await run(`${open}\ncanaries: ["order-1004"]\n${turns}`, env);
     expect(nobody).toMatchObject({ failures: [], turns: [{ reply: '[{"status":"packed"}]' }] });
     const ada = await run(`as: { sub: ada }\n${open}\n${turns}`, env);
-    expect(ada.turns[0]?.reply).toContain('1004');
-    const refused = 'stubs: { open_orders: { status: 403, json: { error: "1004" } } }';
-    expect((await run(`${refused}\ncanaries: ["1004"]\n${turns}`, env)).failures).toEqual([]);
+    expect(ada.turns[0]?.reply).toContain('order-1004');
+    const refused = 'stubs: { open_orders: { status: 403, json: { error: "order-1004" } } }';
+    expect((await run(`${refused}\ncanaries: ["order-1004"]\n${turns}`, env)).failures).toEqual([]);
   });
 
   it('show a stranger no more of a stub than of the business system', async () => {
