@@ -60,6 +60,7 @@ export class ChatMoves {
    * Writes in the private chats of users whose link has changed. The replies to questions that waited for it come first.
    */
   async *probes(): AsyncGenerator<Judge[]> {
+    yield* this.#chats.settle();
     for (const [key, { platform, user, who }] of this.#linked) {
       this.#linked.delete(key);
       const mark = this.#stage.newMark(who);

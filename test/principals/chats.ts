@@ -48,6 +48,8 @@ export class Chats {
   /** Questions about actions that were compared with the rules, and the buttons of each, by its first action. */
   readonly #asked = new Set<Delivered>();
   readonly #buttons = new Map<string, readonly string[]>();
+  /** Answers that were given at the same time as another one, or delivered twice. */
+  readonly #unsettled: { sender: From; thread: string | null; who: Who; before: number }[] = [];
   /** Whether something must be so in a state that is possible now. */
   readonly #expects: (ask: (checker: DeedChecker) => boolean) => boolean;
 
@@ -84,8 +86,17 @@ export class Chats {
     return judge;
   }
 
-  /** Writes an answer to a question of actions, or presses its button. It has no mark. */
-  async decide(sender: From, thread: string | null, business: Business, text: string): Promise<Judge[]> {
+  /**
+   * Writes an answer to a question of actions, or presses its button. It has no mark.
+   * @param who the sender
+   * @param twice whether the platform delivers it twice
+   */
+  async decide(
+    sender: From,
+    thread: string | null,
+    business: Business,
+    { text, who, twice }: { text: string; who: Who; twice: boolean },
+  ): Promise<Judge[]> {
     const room = this.#room(sender, thread);
     // In a thread that has seen no reply, nobody was asked.
     if (room === null) return [];
@@ -96,28 +107,37 @@ export class Chats {
     const counts =
       !isPress || this.#expects((checker) => checker.isOpen(business.press ?? '', session, sender.user));
     const { request } = this.delivery(sender, text, thread, isPress ? 'press' : 'message');
-    const { status } = await this.#stage.world.deliver(request);
+    const { world, isConcurrent, hasSignOut } = this.#stage;
+    const deliver = () => world.deliver(request);
+    const answers = await Promise.all(twice ? [deliver(), deliver()] : [deliver()]);
     // A press that does not count leads to no message of the agent. What it has changed shows later.
     if (!counts) return [];
+    const isAccepted = answers.every(({ status }) => status === 200);
+    if (isAccepted && (isConcurrent || twice)) this.#unsettled.push({ sender, thread, who, before });
+    if (isAccepted && isConcurrent) return [concurrentJudge(message, hasSignOut)];
     const isMeant = (shown: Delivered) => isAnswer(shown) && !(isPress && saysEnded(shown.text));
-    // Of two presses at the same time, the second does nothing, and nobody hears of it.
-    const isVoid = isPress && this.#stage.isConcurrent;
-    const delivered =
-      status === 200 ? await room.next(before, isMeant, isVoid ? VOID_SECONDS : undefined) : null;
-    if (delivered === null && isVoid) return [];
+    const delivered = isAccepted ? await room.next(before, isMeant) : null;
     if (delivered === null) return [(checker) => checker.chatMessage(message, null)];
     const question = await this.#question(message, delivered);
     if (thread === null) this.read(sender.platform, sender.user);
-    const seen = this.#stage.isConcurrent ? 'unclear' : replyOf(delivered, question);
-    const judge: Judge = (checker) => checker.chatMessage(message, seen);
-    // A word that was accepted before the question had arrived, or a press after it was answered, is no answer.
-    if (this.#stage.isConcurrent)
-      judge.orElse = [
-        () => [],
-        (checker) =>
-          checker.chatMessage({ ...message, business: { ...business, says: null, press: null } }, seen),
-      ];
-    return [judge];
+    const seen = replyOf(delivered, question);
+    return [(checker) => checker.chatMessage(message, seen)];
+  }
+
+  /**
+   * Writes a message for each answer that was given at the same time as another one, or delivered twice. Its reply comes
+   * after those to the answers, of which nobody can tell which is whose, and shows what is open now.
+   */
+  async *settle(): AsyncGenerator<Judge[]> {
+    for (const { sender, thread, who, before } of this.#unsettled.splice(0)) {
+      const mark = this.#stage.newMark(who);
+      const judge = await this.writeAs(sender, { text: mark, mark, thread });
+      // A reply may have repeated a question before the other answer ended it.
+      const shown = this.#room(sender, thread)?.shown.slice(before) ?? [];
+      for (const one of shown)
+        if (isQuestion(one) && this.#buttons.has(deedsIn(one.text)[0] ?? '')) this.#noteQuestion(one);
+      yield [judge];
+    }
   }
 
   /** The question at the end of a reply, as a separate message. Null if there is none. */
@@ -292,6 +312,32 @@ export class Chats {
     const found = this.private(platform, user);
     found.read = found.chat.shown.length;
   }
+}
+
+/** What an answer may have done that was given at the same time as something else. Its reply is not known. */
+function concurrentJudge(message: ChatMessage & { business: Business }, hasSignOut: boolean): Judge {
+  const { business } = message;
+  const judged =
+    (changed: Partial<Business>, calls?: number): Judge =>
+    (checker) =>
+      checker.chatMessage({ ...message, business: { ...business, ...changed } }, 'unclear', calls);
+  const judge = judged({});
+  judge.orElse = [
+    // A press after the question was answered does nothing.
+    ...(business.press === null ? [] : [() => []]),
+    // A word that was accepted before the question had arrived is no answer.
+    judged({ says: null, press: null }),
+    // A sign-out at the same time may keep a run from its calls, and its actions from being sent.
+    ...(hasSignOut
+      ? [
+          judged({}, 0),
+          judged({ kept: 'failed' }, 0),
+          judged({ kept: 'left out' }, 0),
+          judged({ kept: 'failed' }),
+        ]
+      : []),
+  ];
+  return judge;
 }
 
 /** The delivery of a message that its sender has forwarded from another chat. */

@@ -62,6 +62,18 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
       },
     ],
   },
+  'delivered-twice': {
+    says: 'an answer that its platform delivers twice counts twice',
+    theme: 'deeds',
+    shows: /told:|question:|identity:|leak:/,
+    changes: [
+      {
+        file: 'src/daemon/store/inbox-steps.ts',
+        from: 'if (names.has(name) || seenMessage(tx, platform, message_id).id !== null) return false;',
+        to: 'if (names.has(name)) return false;',
+      },
+    ],
+  },
   'context-confirms': {
     says: 'whoever knows the id of a session confirms with its stored sign-in, without a token',
     theme: 'deeds',

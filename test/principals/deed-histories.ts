@@ -12,7 +12,7 @@ export interface Place {
 /** What people do with actions that need confirmation. */
 export type DeedMove =
   /** Asks for actions with these outcomes. Without any, it is a message like others. */
-  | ({ do: 'order'; who: Who; deeds: DeedOutcome[]; token: 'none' | TokenKind } & Place)
+  | ({ do: 'order'; who: Who; deeds: DeedOutcome[]; token: 'none' | TokenKind; overSse: boolean } & Place)
   | ({
       do: 'decide';
       who: Who;
@@ -23,6 +23,10 @@ export type DeedMove =
       token: 'none' | TokenKind;
       /** On webchat, whether the answer names the session of the question. */
       here: boolean;
+      /** In a web client, whether it is sent to sse instead of webchat. */
+      overSse: boolean;
+      /** On a platform, whether the platform delivers it twice. */
+      twice: boolean;
     } & Place);
 
 type Moves = (ChatMove | DeedMove)[][];
@@ -58,14 +62,28 @@ function anyScene(chance: Chance): Moves {
   ] as const);
   for (let number = 0; number < count; number++) between.push([meddle(chance, who, at)]);
   const answer = decide(chance, who, at);
-  // On platforms, nobody can tell which of two answers at the same time a reply belongs to.
-  const end: Moves =
-    at.on === 'webchat' && chance.is(0.3)
-      ? [[answer, chance.is(0.5) ? decide(chance, who, at) : meddle(chance, who, at)]]
-      : [[answer]];
+  const end: Moves = [
+    chance.is(0.3)
+      ? atOnce(answer, chance.is(0.5) ? decide(chance, who, at) : rival(chance, who, at))
+      : [answer],
+  ];
   if (chance.is(0.3)) end.push([decide(chance, who, at)]);
   if (chance.is(0.3)) end.push([order(chance, who, at, 0.6)]);
   return [...begin, ...between, ...end];
+}
+
+/** Streams are opened some time after their message was accepted, so their order is not known. */
+function atOnce(...moves: (ChatMove | DeedMove)[]): Moves[number] {
+  return moves.map((move) => ('overSse' in move ? { ...move, overSse: false } : move));
+}
+
+/** What happens at the same time as an answer. */
+function rival(chance: Chance, who: Who, at: Place): ChatMove | DeedMove {
+  if (at.on === 'webchat') return meddle(chance, who, at);
+  const other = otherThan(chance, who);
+  return chance.is(0.8)
+    ? { ...decide(chance, other, at), of: who }
+    : signOut(chance.is(0.8) ? who : other, chance.pick(['all', 'phone'] as const));
 }
 
 /** Members of a shared thread write, and try to answer, before the person who was asked does. */
@@ -198,7 +216,14 @@ function order(chance: Chance, who: Who, at: Place, plain = 0): DeedMove {
       ['failed', 1],
       ['unknown', 1],
     ] as const);
-  return { do: 'order', who, ...at, deeds: Array.from({ length: count }, outcome), token: token(chance) };
+  return {
+    do: 'order',
+    who,
+    ...at,
+    deeds: Array.from({ length: count }, outcome),
+    token: token(chance),
+    overSse: chance.is(0.3),
+  };
 }
 
 function decide(chance: Chance, who: Who, at: Place): Extract<DeedMove, { do: 'decide' }> {
@@ -213,6 +238,8 @@ function decide(chance: Chance, who: Who, at: Place): Extract<DeedMove, { do: 'd
     by: chance.pick(['word', 'button']),
     token: token(chance),
     here: chance.is(0.85),
+    overSse: chance.is(0.3),
+    twice: chance.is(0.15),
   };
 }
 

@@ -1,5 +1,7 @@
 import { outcomeIn } from '../support/marked-texts.ts';
+import type { Actor } from './actors.ts';
 import type { Chats } from './chats.ts';
+import type { Request, Response } from './connection.ts';
 import type { DeedChecker } from './deed-checker.ts';
 import type { DeedMove } from './deed-histories.ts';
 import type { Business, Problem, Seen, WebMessage } from './facts.ts';
@@ -65,7 +67,8 @@ export class DeedMoves {
     if (deeds.length > 0) this.#questions.set(`${who} ${on} ${shared}`, deeds);
     if (on === 'webchat') {
       const named = this.#sessions.get(who) ?? null;
-      const { judge, session_id } = await this.#post(who, who, move.token, { named, text, mark, business });
+      const sent = { named, text, mark, business, overSse: move.overSse };
+      const { judge, session_id } = await this.#post(who, who, move.token, sent);
       if (session_id !== null) this.#sessions.set(who, session_id);
       return [judge];
     }
@@ -75,7 +78,7 @@ export class DeedMoves {
     return [await this.#chats.writeAs(from, { text, mark, thread, business })];
   }
 
-  async #decide({ who, of, on, shared, says, by, token, here }: Decide): Promise<Judge[]> {
+  async #decide({ who, of, on, shared, says, by, token, here, overSse, twice }: Decide): Promise<Judge[]> {
     const deeds = this.#questions.get(`${of} ${on} ${shared}`) ?? [];
     const [first] = deeds;
     const some = typeof says === 'string' ? [] : says.filter((number) => number <= deeds.length);
@@ -91,24 +94,21 @@ export class DeedMoves {
       const named = here ? (this.#sessions.get(of) ?? null) : null;
       const text = id === undefined ? inWords(numbers).text : '';
       const confirm = id === undefined ? undefined : { id, approve: approveOf(numbers) };
-      const { judge } = await this.#post(who, of, token, { named, text, mark: '', business, confirm });
+      const sent = { named, text, mark: '', business, confirm, overSse };
+      const { judge } = await this.#post(who, of, token, sent);
       return [judge];
     }
     const thread = shared ? String(this.#stage.number + 1) : null;
     const from = this.#chats.senderOf(who, on, 'own');
     if (by === 'word') {
       const { text, says } = inWords(numbers);
-      return this.#chats.decide(from, thread, { deeds: [], says, press: null }, text);
+      return this.#chats.decide(from, thread, { deeds: [], says, press: null }, { text, who, twice });
     }
     const approve = numbers !== 'none';
     const button = this.#chats.buttonOf(first ?? '', approve);
     if (button === undefined || first === undefined) return [];
-    return this.#chats.decide(
-      from,
-      thread,
-      { deeds: [], says: approve ? 'all' : 'none', press: first },
-      button,
-    );
+    const business: Business = { deeds: [], says: approve ? 'all' : 'none', press: first };
+    return this.#chats.decide(from, thread, business, { text: button, who, twice });
   }
 
   async #post(
@@ -121,16 +121,17 @@ export class DeedMoves {
       mark: string;
       business: Business;
       confirm?: object | undefined;
+      overSse: boolean;
     },
   ): Promise<{ judge: Judge; session_id: string | null }> {
     const stage = this.#stage;
     const actor = stage.actors[who];
     const token = kind === 'none' ? undefined : actor.token(kind, stage.hour);
     const { user } = stage.actors[of];
-    const { named, text, mark, business, confirm } = sent;
-    const { status, body } = await stage.world.request(actor.address, {
+    const { named, text, mark, business, confirm, overSse } = sent;
+    const request: Request = {
       method: 'POST',
-      path: '/webchat/message',
+      path: overSse ? '/sse/chat' : '/webchat/message',
       headers: {
         'Content-Type': 'application/json',
         ...(token ? { Authorization: `Bearer ${token.text}` } : {}),
@@ -140,8 +141,10 @@ export class DeedMoves {
         ...(named === null ? {} : { session_id: named }),
         ...(confirm ? { metadata: { confirm } } : {}),
       }),
-    });
-    const answer = JSON.parse(body) as Answer;
+    };
+    const posted = await stage.world.request(actor.address, request);
+    const { status, answer, body } =
+      overSse && posted.status === 200 ? await this.#stream(actor, posted) : plainAnswer(posted);
     const { response = '', session_id = null, code = null, metadata = {} } = answer;
     const { confirmation, actions = [] } = metadata;
     const asks = deedsIn(confirmation?.summary ?? '');
@@ -169,6 +172,14 @@ export class DeedMoves {
     return { judge, session_id };
   }
 
+  /** Reads the stream of a message to its end. */
+  async #stream({ address }: Actor, { body: posted }: Response): Promise<Answered> {
+    const { stream_id } = JSON.parse(posted) as { stream_id: string };
+    const path = `/sse/stream/${stream_id}`;
+    const { status, body } = await this.#stage.world.request(address, { method: 'GET', path });
+    return status === 200 ? streamedAnswer(body) : plainAnswer({ status, body });
+  }
+
   /** A sign-out at the same time may keep a run from its calls, its actions from being sent, or an answer from being one. */
   #afterSignOut(message: WebMessage, business: Business, seen: Seen): Judge[] {
     const kept = (['failed', 'left out'] as const).map((kept) => ({
@@ -191,6 +202,35 @@ interface Answer {
     actions?: { summary: string; outcome: string }[];
   };
 }
+
+interface Answered {
+  status: number;
+  answer: Answer;
+  body: string;
+}
+
+function plainAnswer({ status, body }: Pick<Response, 'status' | 'body'>): Answered {
+  return { status, answer: JSON.parse(body) as Answer, body };
+}
+
+/** The answer in the events of a stream, as webchat would give it. */
+function streamedAnswer(body: string): Answered {
+  const events = new Map(
+    [...body.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, name = '', data = '']) => [
+      name,
+      JSON.parse(data),
+    ]),
+  );
+  const { code } = (events.get('error') ?? {}) as Answer;
+  if (code !== undefined) return { status: STATUS_OF[code] ?? 500, answer: { code }, body };
+  const { response, session_id } = events.get('complete') as Required<Answer>;
+  const confirmation = events.get('confirmation');
+  const metadata = { ...events.get('actions'), ...(confirmation ? { confirmation } : {}) };
+  return { status: 200, answer: { response, session_id, metadata }, body };
+}
+
+/** The status of webchat in place of an `error` event. */
+const STATUS_OF: Readonly<Record<string, number>> = { confirmation_gone: 409, session_forbidden: 403 };
 
 /** The list of what was done must say the same as the reply. */
 function receiptProblems(

@@ -63,7 +63,8 @@ export function describe(move: Move): string {
       const says = typeof move.says === 'string' ? move.says : `only ${move.says.join(', ')}`;
       const whose = move.of === move.who ? 'their' : `the ${move.of}'s`;
       const where = move.on === 'webchat' && !move.here ? ', in another session' : '';
-      return `the ${move.who} answers "${says}" to ${whose} question ${placeWords(move)}, by ${move.by}${where}`;
+      const twice = move.twice && move.on !== 'webchat' ? ', which is delivered twice' : '';
+      return `the ${move.who} answers "${says}" to ${whose} question ${placeWords(move)}, by ${move.by}${where}${twice}`;
     }
     case 'race':
       return `at once: ${move.moves.map(describe).join('; and ')}`;
@@ -72,8 +73,8 @@ export function describe(move: Move): string {
   }
 }
 
-function placeWords({ on, shared, token }: Place & { token: string }): string {
-  if (on === 'webchat') return `on webchat (token "${token}")`;
+function placeWords({ on, shared, token, overSse }: Place & { token: string; overSse: boolean }): string {
+  if (on === 'webchat') return `on ${overSse ? 'sse' : 'webchat'} (token "${token}")`;
   return `on ${on}, ${shared ? 'in a shared thread' : 'alone with the bot'}`;
 }
 

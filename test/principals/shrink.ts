@@ -104,13 +104,13 @@ function* simplerMoves(move: Move): Generator<Move> {
       yield* changed(move, { sender: 'own' });
       break;
     case 'order':
-      yield* changed(move, { shared: false, token: 'own' });
+      yield* changed(move, { shared: false, token: 'own', overSse: false });
       for (const at of move.deeds.keys()) yield { ...move, deeds: move.deeds.toSpliced(at, 1) };
       yield* changed(move, { deeds: move.deeds.map(() => 'done' as const) });
       break;
     case 'decide':
       yield* changed(move, { token: 'own' });
-      yield* changed(move, { here: true });
+      yield* changed(move, { here: true, overSse: false, twice: false });
       yield* changed(move, { by: 'word' });
       yield* changed(move, { says: 'all' });
       break;
