@@ -86,7 +86,10 @@ export interface ChannelResponse {
 
 /** A response whose head has been sent. It ends when the function that writes it resolves. */
 export interface ResponseStream {
-  /** Returns false if the socket's buffer is full. Await `drained()` before you write more. */
+  /**
+   * Returns false if the socket's buffer is full. Await `drained()` before you write more. Once the response has ended,
+   * nothing is sent.
+   */
   write(frame: string | Uint8Array): boolean;
   /** Resolves when there is room again, or the client has disconnected. */
   drained(): Promise<void>;

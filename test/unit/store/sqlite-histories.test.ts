@@ -377,7 +377,7 @@ class World {
     const isFailing = this.random.chance(0.4);
     const { kernel } = this.command;
     const work = kernel.together(async () => {
-      for (let n = 0; n < 3; n++) await this.command.step(this.#work(false));
+      for (let n = 1 + this.random.below(8); n > 0; n--) await this.command.step(this.#work(false));
       if (isFailing) {
         this.command.issued = [];
         throw new RangeError('ended');
@@ -398,6 +398,13 @@ class World {
     );
     expect(claims.filter(([, claim]) => claim?.owner.startsWith('daemon'))).toEqual([]);
     this.durable.replaceClaims(claims);
+  }
+
+  /** Another command. */
+  async replaceCommand(): Promise<void> {
+    await this.command.kernel.close();
+    this.command.db.close();
+    this.command = new Side(this, false);
   }
 
   #claims(isDaemon: boolean): Work {
@@ -520,6 +527,7 @@ async function play(seed: number): Promise<void> {
     await (random.chance(0.15) ? world.alone() : world.batch());
     if (random.chance(0.1)) await world.together();
     if (random.chance(0.06)) await world.restart();
+    if (random.chance(0.1)) await world.replaceCommand();
     await world.expectSame(`HISTORY_SEED=${seed}, batch ${n}`);
     if (random.chance(0.4)) world.time.now += random.below(40);
   }
