@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FIRST } from '../support/longest-first.ts';
 import { SLOW, THOROUGH } from '../support/suites.ts';
-import { filesBelow, ROOT, read } from './source-files.ts';
+import { filesBelow, importsOf, ROOT, read, sourcesBelow } from './source-files.ts';
 
 const manifest = JSON.parse(read('package.json')) as {
   dependencies: Record<string, string>;
@@ -26,6 +26,26 @@ describe('package.json', () => {
   it('depends on the packages for which agentd-design(7) gives a reason, and on no others', () => {
     const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(packagesWithReason().toSorted()).toEqual(packages.toSorted());
+  });
+
+  it('depends on each package that a source imports, and on none that nothing uses', () => {
+    const sources = ['src', 'plugins', 'test', 'man', '.ci'].flatMap(sourcesBelow);
+    const imported = sources.flatMap(importsOf).flatMap(({ specifier, file }) => {
+      const [name] = /^(?:@[\w-]+\/)?[a-z][\w.-]*/.exec(specifier) ?? [];
+      return file !== null || name === undefined || name === 'agentd' || name.startsWith('node:') ? [] : name;
+    });
+    const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
+    expect([...new Set(imported)].filter((name) => !packages.includes(name))).toEqual([]);
+    // Some packages are programs, or a test names them by a text.
+    const programs: Readonly<Record<string, string>> = { '@biomejs/biome': 'biome', typescript: 'tsc' };
+    const scripts = Object.values(manifest.scripts).join(' ').split(/[ ;]/);
+    const texts = [...sources, 'bin/agentd.js'].map(read).join('\n');
+    const isUsed = (name: string) =>
+      imported.includes(name) ||
+      name.startsWith('@types/') ||
+      scripts.includes(programs[name] ?? name) ||
+      [`'${name}`, `/${name}/`].some((text) => texts.includes(text));
+    expect(packages.filter((name) => !isUsed(name))).toEqual([]);
   });
 
   it('installs every manual page for man(1)', () => {

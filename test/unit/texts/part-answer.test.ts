@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
+import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { Texts } from '../../../src/daemon/texts/texts.ts';
+import { type Replacements, Texts } from '../../../src/daemon/texts/texts.ts';
 
-const read = (tag: string) =>
-  parse(readFileSync(new URL(`../../../config/texts.${tag}.yaml`, import.meta.url), 'utf8')).texts[tag];
+const read = (tag: string) => {
+  const sample = readFileSync(new URL(`../../../config/texts.${tag}.yaml`, import.meta.url), 'utf8');
+  const { texts } = load(sample) as { texts: Record<string, Replacements> };
+  return texts[tag] ?? {};
+};
 const texts = new Texts(
   new Map([
     ['de', read('de')],
