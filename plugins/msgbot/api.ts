@@ -235,7 +235,7 @@ export class PlatformFailure extends Error {
  * A call without an answer. The error is dropped, because it may contain the URL, and the URL contains the token.
  * @param error error of `fetch`
  */
-export function unanswered(error: unknown): PlatformFailure {
+function unanswered(error: unknown): PlatformFailure {
   const { name, cause } = error instanceof Error ? error : new Error();
   if (name === 'TimeoutError' || name === 'AbortError')
     return new PlatformFailure(null, 'it did not answer in time');

@@ -116,7 +116,7 @@ function withoutWords(
 }
 
 /** The message as the channel contract defines it. */
-export function toMessage(written: Written, text: string): IncomingMessage {
+function toMessage(written: Written, text: string): IncomingMessage {
   const { chat, user, name, language, sent_at, place } = written;
   return {
     platform: 'msgbot',
@@ -229,7 +229,7 @@ interface Addressed {
   command: Command | null;
 }
 
-export interface Command {
+interface Command {
   /** In lower case, without the slash. */
   name: string;
   argument: string;
@@ -245,7 +245,7 @@ const COMMAND = /^\/([a-z0-9_-]{1,32})(?:@([a-z0-9_]{1,64}))?(?=\s|$)/i;
  * Decides whether a message is for the bot. In a private chat, every message is for the bot. In a group, it must
  * mention the bot, reply to it, or begin with a command that does not name another bot.
  */
-export function addressed(written: Written, bot: BotName): Addressed {
+function addressed(written: Written, bot: BotName): Addressed {
   const calls = written.entities.filter((entity) => isBots(entity, written.text, bot));
   const text = without(calls, written.text);
   const found = COMMAND.exec(text);

@@ -161,7 +161,7 @@ export class Receiver {
   }
 }
 
-export interface CommandAnswer {
+interface CommandAnswer {
   text: string;
   /** Whether to delete the message, because it contains a token. */
   hidesMessage: boolean;
@@ -172,7 +172,7 @@ export interface CommandAnswer {
  * The outcome of linking is shown only in private chats.
  * @throws `unavailable` if the store is unreachable
  */
-export async function answerCommand(
+async function answerCommand(
   { command, inPrivate, forwarded, user_id, place: { message_id, locale } }: ParsedCommand,
   scope: Pick<ChannelScope, 'links' | 'say'>,
 ): Promise<CommandAnswer> {

@@ -234,7 +234,7 @@ const GROUP_ID = /^[A-Za-z0-9+/=_-]{1,200}$/;
 const NAME_MAX = 256;
 
 /** The sender of a message, verified by the platform. */
-export interface Who {
+interface Who {
   /** `+number`. If the person hides the number, the business-scoped user id. */
   user_id: string;
   /** The business-scoped user id that arrived with the number. */
@@ -282,7 +282,7 @@ function readGroup({ group_id }: Fields): string | null | undefined {
 }
 
 /** The data that `send` needs for an answer. It is the same for all messages of a conversation. */
-export function toPlace(number_id: string, who: Who, group: string | null): JsonObject {
+function toPlace(number_id: string, who: Who, group: string | null): JsonObject {
   return { number_id, ...(group === null ? who.address : { group }) };
 }
 

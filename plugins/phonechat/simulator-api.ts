@@ -194,7 +194,7 @@ function invalid(details: string): SimulatedApiAnswer {
 }
 
 /** The form of all errors of the platform. Errors about credentials also have a header. */
-export function error(status: number, type: string, message: string, members: object): SimulatedApiAnswer {
+function error(status: number, type: string, message: string, members: object): SimulatedApiAnswer {
   const headers: Record<string, string> =
     status === 401 ? { 'WWW-Authenticate': 'OAuth "Facebook Platform" "invalid_token"' } : {};
   return {

@@ -26,7 +26,7 @@ export interface CommandRecord {
 }
 
 /** Arguments or options by their form: what each is, in one sentence, or the sentence with details. */
-export type Terms<Details> = Readonly<Record<string, string | ({ sentence: string } & Details)>>;
+type Terms<Details> = Readonly<Record<string, string | ({ sentence: string } & Details)>>;
 
 /** What each command line does, in one sentence. */
 export type CommandExamples = Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export interface Command extends Omit<CommandRecord, 'args' | 'options'> {
   options: readonly CommandOption[];
 }
 
-export interface CommandArgument {
+interface CommandArgument {
   name: string;
   sentence: string;
   required: boolean;

@@ -10,12 +10,12 @@ interface Paragraph {
   readonly children: readonly Inline[];
 }
 
-export interface Heading {
+interface Heading {
   readonly type: 'heading';
   readonly children: readonly Inline[];
 }
 
-export interface Quote {
+interface Quote {
   readonly type: 'blockquote';
   readonly children: readonly Block[];
 }
@@ -50,7 +50,7 @@ export interface Table {
   readonly rows: readonly (readonly (readonly Inline[])[])[];
 }
 
-export interface Rule {
+interface Rule {
   readonly type: 'thematicBreak';
 }
 
@@ -62,12 +62,12 @@ interface Footnote {
 
 export type Inline = Text | Code | Break | Styled | Link | Image;
 
-export interface Text {
+interface Text {
   readonly type: 'text';
   readonly value: string;
 }
 
-export interface Code {
+interface Code {
   readonly type: 'inlineCode';
   readonly value: string;
 }
@@ -81,7 +81,7 @@ interface Styled {
   readonly children: readonly Inline[];
 }
 
-export interface Link {
+interface Link {
   readonly type: 'link';
   readonly url: string;
   readonly children: readonly Inline[];

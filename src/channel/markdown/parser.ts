@@ -46,7 +46,7 @@ function footnoteLabels(env: Env): Set<unknown> {
 }
 
 /** `[^label]: text`, a block that contains blocks. */
-export function footnote(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
+function footnote(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
   const begin = (state.bMarks[startLine] ?? 0) + (state.tShift[startLine] ?? 0);
   const indent = state.sCount[startLine] ?? 0;
   if (indent - state.blkIndent >= 4) return false;
@@ -95,7 +95,7 @@ const ONE = -1;
 const TWO = -2;
 
 /** GitHub's strikethrough with one or two tildes. The parser's own rule supports only two. */
-export function strikethrough(state: StateInline, silent: boolean): boolean {
+function strikethrough(state: StateInline, silent: boolean): boolean {
   if (silent || state.src.charCodeAt(state.pos) !== TILDE) return false;
   const { length, can_open, can_close } = state.scanDelims(state.pos, true);
   const token = state.push('text', '', 0);
@@ -137,7 +137,7 @@ const DELIMITER = /^:?-+:?$/;
  * GitHub's tables (https://github.github.com/gfm/#tables-extension-). Unlike the parser's own rule, this rule keeps the
  * cells of a row that is longer than the head, and does not fill up shorter rows.
  */
-export function table(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
+function table(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
   const head = parseHead(state, startLine, endLine);
   if (head === null) return false;
   if (silent) return true;
@@ -220,7 +220,7 @@ const ANGLE =
 const MAIL = /(?<![\w.+/-])(mailto:)?[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[\w-]*[a-z](?![\w-])/gi;
 
 /** Plain text up to the next possible markup. The parser's own rule does not know where addresses begin. */
-export function text(state: StateInline, silent: boolean): boolean {
+function text(state: StateInline, silent: boolean): boolean {
   STOP.lastIndex = state.pos;
   const end = Math.min(STOP.exec(state.src)?.index ?? state.posMax, state.posMax);
   if (end === state.pos) return false;
@@ -230,7 +230,7 @@ export function text(state: StateInline, silent: boolean): boolean {
 }
 
 /** GitHub's bare addresses (https://github.github.com/gfm/#autolinks-extension-). */
-export function address(state: StateInline, silent: boolean): boolean {
+function address(state: StateInline, silent: boolean): boolean {
   // While the parser searches for the end of a label, brackets have priority over addresses.
   if (silent || state.linkLevel > 0 || !/[hw]/i.test(state.src.charAt(state.pos))) return false;
   HOST.lastIndex = state.pos;

@@ -145,7 +145,7 @@ interface Written {
  * Writes one message, word by word. It refuses a word after which the message could not be finished within its
  * limits.
  */
-export class Writer {
+class Writer {
   readonly #dialect: Dialect;
   #text = '';
   #open: readonly Mark[] = [];

@@ -25,7 +25,7 @@ export interface Blank {
 
 /** A higher value is a better place for a cut. */
 export const CUT = { word: 0, sentence: 1, line: 2, paragraph: 3 } as const;
-export type Cut = (typeof CUT)[keyof typeof CUT];
+type Cut = (typeof CUT)[keyof typeof CUT];
 
 /** The end of a sentence, with closing quotes and brackets. */
 const SENTENCE_END = /[.!?…。！？｡؟۔।]["'”’»)\]]*$/u;

@@ -143,7 +143,7 @@ interface Patience {
 }
 
 /** The default: longer than a restart takes, and longer than a stopping daemon waits for its answers. */
-export const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 2000, 4000] };
+const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 2000, 4000] };
 
 /**
  * Reads an answer to its end, over several connections if necessary. Each connection continues after the last event
@@ -200,7 +200,7 @@ export async function readAnswer(
 }
 
 /** The error for a daemon that answered before, but has not answered for too long. */
-export function outOfReach(lost: ConnectionLost): CliError {
+function outOfReach(lost: ConnectionLost): CliError {
   return unavailable(
     `cannot reach the daemon: ${lost.message}`,
     'Check with `agentd status` that it is running. If it has answered, `agentd sessions show` has the answer.',

@@ -24,7 +24,7 @@ export interface Plan {
 }
 
 /** The folder of secrets, as seen from agentd.yaml. */
-export const SECRETS = 'secrets';
+const SECRETS = 'secrets';
 const UNITS = ['agentd.service', 'agentd-backup.service', 'agentd-backup.timer'] as const;
 /** The state directory of the systemd service, as in `StateDirectory=`. */
 const SYSTEMD_STATE = '/var/lib/agentd';

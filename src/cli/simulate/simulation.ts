@@ -213,7 +213,7 @@ const ANSWER_WITHIN_MS = 10_000;
 const ANSWER_MAX = 1_048_576;
 
 /** The daemon's answer to a delivery. */
-export interface DaemonAnswer {
+interface DaemonAnswer {
   status: number;
   body: string;
   /** The daemon's id of the request; null if the server is not agentd. */
@@ -222,7 +222,7 @@ export interface DaemonAnswer {
 }
 
 /** Sends a delivery of the platform. Throws CliError (69) if no server answers. */
-export async function deliver(daemon: URL, delivery: SimulatedRequest): Promise<DaemonAnswer> {
+async function deliver(daemon: URL, delivery: SimulatedRequest): Promise<DaemonAnswer> {
   const { path, method, body } = delivery;
   const headers = { ...delivery.headers, 'Content-Length': Buffer.byteLength(body) };
   const began = performance.now();
@@ -291,7 +291,7 @@ export function isAnswered({ answered, blocked, failed, unanswered }: Summary): 
 }
 
 /** @param isVisible whether the answers arrive here, or the daemon's records can be read */
-export function summarize(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
+function summarize(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
   const count = (kind: MessageEnd['end']) => ends.filter((end) => end?.end === kind).length;
   const reasons = ends.flatMap((end) => (end && 'reason' in end && end.reason !== null ? [end.reason] : []));
   const unknown = ends.filter((end) => end === null).length;

@@ -22,7 +22,7 @@ import type { ValidToken } from './tokens.ts';
 import { noteAudit, systemUser } from './who.ts';
 
 /** One call of a tool that an operator makes, under the rules of a conversation. Loads everything that a call needs. */
-export type { CallJournal, ToolArguments, WatchedRequest };
+export type { CallJournal, ToolArguments };
 export { checkArguments };
 
 const ID = 'agentd-tools-call';

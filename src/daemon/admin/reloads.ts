@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sharesStore } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isServed } from '../store/open.ts';
-import type { ReloadAnswer, ReloadChanges, ReloadReport } from '../store/reloads.ts';
+import type { ReloadAnswer, ReloadReport } from '../store/reloads.ts';
 import type { Replica } from '../store/replicas.ts';
 import type { Store } from '../store/store.ts';
 
-export type { ReloadAnswer, ReloadChanges, ReloadReport };
+export type { ReloadAnswer, ReloadReport };
 
 /** How often to look for answers, ms. */
 const LOOK_MS = 100;

@@ -13,7 +13,7 @@ import { lazy } from './lazy.ts';
 import type { Who } from './who.ts';
 
 /** A recording, and the agent that runs again on it. */
-export type { ReplayedCall, ReplayedRun } from '../replay/replay.ts';
+export type { ReplayedCall } from '../replay/replay.ts';
 export type { RecordedRun, Recording };
 
 /** Opens a recording with the keys of the daemon. Null if none of them opens it. */

@@ -8,7 +8,6 @@ import {
   readKeyFile,
 } from '../identity/key-file.ts';
 import {
-  type AdministratorSeal,
   listMarks,
   lostKey,
   openAdministratorSeal,
@@ -23,7 +22,7 @@ import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 
-export type { AdministratorSeal, Seal };
+export type { Seal };
 /** The keys that seal stored tokens and texts, and the file that contains them. */
 export { changeKeyFile, isSealingOff, KeyFileUnchanged, keyFilePath, keyList, openAdministratorSeal };
 

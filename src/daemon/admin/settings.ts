@@ -1,9 +1,7 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { AgentEntry } from '../agents/agent-entry.ts';
-import type { LoadedPlugins } from '../channels/load.ts';
 import type { Configuration, Inspection, Purpose } from '../settings/configure/configure.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
-import type { SettingGroup } from '../settings/reference.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Place } from '../settings/sources.ts';
 import type { TokenReach } from '../tools/describe-source.ts';
@@ -19,16 +17,7 @@ export type { EffectiveSetting } from '../settings/check.ts';
  */
 export type { ConfiguredChannel } from '../settings/configure/configure.ts';
 export { DEFAULT_ENV_FILE } from '../settings/sources.ts';
-export type {
-  AgentEntry,
-  Configuration,
-  Inspection,
-  LoadedPlugins,
-  Purpose,
-  SettingGroup,
-  SettingProblem,
-  Settings,
-};
+export type { AgentEntry, Configuration, Inspection, Purpose, SettingProblem, Settings };
 export { ConfigurationError };
 
 /** Where a command looks for settings. */

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../errors.ts';
-import { type MemoryBackend, memoryBackend, sharesStore } from '../settings/backends.ts';
+import { memoryBackend, sharesStore } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failures.ts';
 import type { MemoryStore } from '../store/memories.ts';
@@ -18,8 +18,7 @@ export type { Feedback } from '../store/feedback.ts';
 export type { GuardList, GuardStore } from '../store/guard.ts';
 export type { IdKind } from '../store/ids.ts';
 export { shortened } from '../store/ids.ts';
-export type { InboxCount, InboxMessage, InboxState, InboxStore } from '../store/inbox.ts';
-export type { Link } from '../store/links.ts';
+export type { InboxCount, InboxMessage, InboxState } from '../store/inbox.ts';
 export type { Memory } from '../store/memories.ts';
 export type { Outage } from '../store/outages.ts';
 export type { KeyCensus } from '../store/store.ts';
@@ -28,7 +27,7 @@ export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-
 export type { TraceStore } from '../store/traces.ts';
 export { type MessageOutcome, messageOutcome } from '../trace/message-outcome.ts';
 export type { CollectedMessage, TraceLine, TraceRecord } from '../trace/trace-record.ts';
-export type { MemoryBackend, MemoryStore, Store };
+export type { MemoryStore, Store };
 export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable, sharesStore };
 
 /**

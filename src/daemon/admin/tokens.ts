@@ -1,34 +1,20 @@
-import {
-  claimedExpiry,
-  decodeToken,
-  isWellFormed,
-  TOKEN_MAX,
-  type UntrustedObject,
-} from '../identity/decode-token.ts';
+import { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX } from '../identity/decode-token.ts';
 import {
   NO_MARKS,
   type SignOutMarks,
-  type TokenReason,
   type TokenValidator,
   type TokenVerdict,
   type UserContext,
 } from '../identity/identity.ts';
 import { importKeys, signingSecret } from '../identity/keys.ts';
-import {
-  createValidator,
-  isAny,
-  markedValidator,
-  type Step,
-  type TokenSettings,
-  walkChecks,
-} from '../identity/token-checks.ts';
+import { createValidator, isAny, markedValidator, type Step, walkChecks } from '../identity/token-checks.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { systemClock } from '../time/clock.ts';
 
 /** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
-export type { SignOutMarks, Step, TokenReason, TokenSettings, TokenValidator, UntrustedObject, UserContext };
+export type { SignOutMarks, Step, TokenValidator, UserContext };
 export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
 
 /** The verdict about a token that is valid. */

@@ -60,7 +60,7 @@ export function routeProblems(
 }
 
 /** The refusal of an object from a plugin, as a problem of the plugin's channel. */
-export function toProblem({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
+function toProblem({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
   return { setting: `channel ${name}`, value: null, source: null, ...refusal };
 }
 
@@ -163,7 +163,7 @@ export function createChannels(
 }
 
 /** A channel did not start, because something that it needs cannot be reached or has refused it. Exit code 69. */
-export class ChannelStartFailed extends Error {
+class ChannelStartFailed extends Error {
   constructor(channel: string, cause: unknown) {
     const why = cause instanceof Error ? cause.message : String(cause);
     super(`the channel ${channel} did not start: ${why}`, { cause });

@@ -12,7 +12,7 @@ import { isPath, type Located, locatePackage, locatePath } from './modules/locat
 const PACKAGE_PREFIX = 'agentd-channel-';
 
 /** A plugin that fits the contract. */
-export interface LoadedPlugin {
+interface LoadedPlugin {
   plugin: ChannelPlugin;
   /** The origin of the plugin, in words: `bundled`, a path, or `package …`. */
   from: string;

@@ -44,7 +44,7 @@ import { platformFetch } from './platform-fetch.ts';
 const AGAIN_SECONDS = 5;
 
 /** The services of the daemon that a scope hands over. */
-export interface Doors {
+interface Doors {
   services: StreamServices;
   inbox: InboxWorker;
 }

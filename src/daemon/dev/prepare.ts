@@ -255,7 +255,7 @@ async function keptSecret(path: string): Promise<string> {
 }
 
 /** Another `serve --dev` runs in the same directory (exit code 69). */
-export class DevAlreadyRunning extends Error {
+class DevAlreadyRunning extends Error {
   readonly code = 'DevAlreadyRunning';
 
   /** @param cwd the working directory of both processes */

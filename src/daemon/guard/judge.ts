@@ -82,7 +82,7 @@ export function judge(
 }
 
 /** The result of checking a message against its user's windows and circuit. */
-export interface UserJudgement {
+interface UserJudgement {
   /** The verdict if the message is blocked; null if it is not. */
   blocked: BlockedByCircuit | null;
   /** The counts of a message that is not blocked. */

@@ -26,7 +26,7 @@ const RENEW_AGAIN_MS = 5000;
 const MAX_AGE_MS = 3_600_000;
 
 /** The key set cannot be fetched or read; `cause` says why. It is then not known whether a signature is valid. */
-export class KeySetUnreachable extends Error {
+class KeySetUnreachable extends Error {
   constructor(cause: unknown) {
     super('The key set at JWT_JWKS_URL cannot be reached.', { cause });
     this.name = 'KeySetUnreachable';

@@ -140,7 +140,7 @@ async function asConfigurationError<T>(work: Promise<T>): Promise<T> {
 const ABSENT = 'absent';
 
 /** The hashes of files, by path. */
-export async function hashes(paths: readonly string[]): Promise<Map<string, string>> {
+async function hashes(paths: readonly string[]): Promise<Map<string, string>> {
   const found = paths.map(async (path): Promise<[string, string]> => {
     const content = await readFile(path).catch(() => null);
     return [path, content === null ? ABSENT : createHash('sha256').update(content).digest('hex')];

@@ -57,7 +57,7 @@ async function endUnopened(
 }
 
 /** How often a run checks for a request to stop if hints of the store can be lost, ms. */
-export const LOOK_MS = 1000;
+const LOOK_MS = 1000;
 
 type Parts = Pick<Services, 'store' | 'clock' | 'log'>;
 

@@ -1,7 +1,7 @@
 import type { SettingRecord } from '../../../channel/index.ts';
 
 /** What the record of a setting of the daemon says beyond the record of a channel's setting. */
-export interface OwnDetails {
+interface OwnDetails {
   /**
    * All daemons on one store must have the same value, since it decides about identities, permissions, limits or
    * lifetimes.

@@ -16,7 +16,7 @@ import {
 } from './question.ts';
 
 /** Maximum number of actions that one question asks about. */
-export const ACTIONS_MAX = 10;
+const ACTIONS_MAX = 10;
 
 export type Asked =
   /** `replaces`: the question replaces one that is still open. */

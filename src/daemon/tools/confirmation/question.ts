@@ -42,7 +42,7 @@ export interface Question {
 }
 
 /** An argument as a person is shown it: `label: value`. */
-export interface Detail {
+interface Detail {
   /** Its name, or the path to a member of it. */
   readonly label: string;
   /** Its title in the schema. Absent if it has none of its own. */

@@ -4,10 +4,10 @@ import type { McpConnection } from './connection.ts';
 import { McpFailure } from './failure.ts';
 
 /** Maximum number of connections of one source; `MAX_OF_ONE` is the maximum for one credential. */
-export const MAX_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 const MAX_OF_ONE = 4;
 /** How long a connection that nobody uses is kept, ms. */
-export const IDLE_MS = 60_000;
+const IDLE_MS = 60_000;
 
 /** The credential that a connection carries, and the `fetch` that sends it. */
 interface Carrier {

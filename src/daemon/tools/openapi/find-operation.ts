@@ -2,7 +2,7 @@ import { nearest } from '../../settings/nearest.ts';
 import type { ToolRequest } from '../downstream/client.ts';
 import { type DocumentNode, DocumentProblem, type OpenApiDocument } from './document.ts';
 
-export type Method = ToolRequest['method'];
+type Method = ToolRequest['method'];
 
 /** Methods of a path item that a tool can use. */
 const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];

@@ -44,7 +44,7 @@ export function createOpenApiTool(
   };
 }
 
-export function chooseName(entry: OpenApiEntry, told: ToolEntry, found: FoundOperation): string {
+function chooseName(entry: OpenApiEntry, told: ToolEntry, found: FoundOperation): string {
   return toolName(entry.name, found.operation_id ?? operationKey(found), told.as);
 }
 
