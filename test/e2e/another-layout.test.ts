@@ -2,10 +2,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { explainError } from '../../src/cli/report-error.ts';
 import { command } from '../support/command.ts';
 import { agentd } from '../support/daemon.ts';
-import { hasRedis, startRedis } from '../support/redis-server.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
+import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 
 // The rules are in agentd-store(7), "Layout".
 
@@ -46,20 +48,22 @@ it('agentd doctor reports a store of another layout', async () => {
 });
 
 describe.skipIf(!hasRedis)('with Redis', () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  beforeEach(() => redis.flush());
+  afterAll(() => redis.stop());
+
   it.each([
     ['keys without a layout', ['agentd:{inbox}:clock', '1']],
     ['keys of another layout', ['agentd:{layout}:number', '0']],
   ])('the daemon does not start with %s, and says why', async (_, [key = '', value = '']) => {
-    const redis = await startRedis();
-    try {
-      await redis.client.set(key, value);
-      const env = { REDIS_URL: redis.url };
-      const { code, stdout, stderr } = await agentd(['serve'], { cwd: directory, env });
-      expect([code, stdout]).toEqual([69, '']);
-      expect(stderr).toContain('was written by another version of agentd: its layout differs');
-      expect(await redis.client.keys('*')).toEqual([key]);
-    } finally {
-      await redis.stop();
-    }
+    await redis.client.set(key, value);
+    const started = startDaemonHere({ directory, env: { REDIS_URL: redis.url } });
+    const { exitCode, message } = explainError(await started.catch((reason: unknown) => reason));
+    expect(exitCode).toBe(69);
+    expect(message).toContain('was written by another version of agentd: its layout differs');
+    expect(await redis.client.keys('*')).toEqual([key]);
   });
 });

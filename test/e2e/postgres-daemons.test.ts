@@ -228,12 +228,8 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
       const tables = (
         await server.sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", url)
       ).split('\n');
-      const rows = await Promise.all(
-        tables.map((table) =>
-          server.sql(`SELECT t::text FROM ${table} t WHERE t::text LIKE '%canary%'`, url),
-        ),
-      );
-      return rows.join('\n').trim();
+      const rows = tables.map((table) => `SELECT t::text FROM ${table} t WHERE t::text LIKE '%canary%'`);
+      return (await server.sql(rows.join(' UNION ALL '), url)).trim();
     };
     expect(await found()).toContain('canary text');
     const shown = await json('person', 'show', '--sub', 'canaryada');

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
 
 let directory: string;
 let daemon: Agentd;
@@ -33,7 +34,7 @@ it('a running daemon takes over what has changed: after a signal, a command, and
   digests.push(await digest());
 
   instruct('Be exact.');
-  const reload = await agentd(['reload', '--json'], { cwd: directory });
+  const reload = await command(['reload', '--json'], { cwd: directory });
   expect(JSON.parse(reload.stdout)).toMatchObject({
     daemons: [{ outcome: 'changed', changes: { files: [join(directory, 'prompt.md')] } }],
   });
@@ -41,7 +42,7 @@ it('a running daemon takes over what has changed: after a signal, a command, and
   digests.push(await digest());
 
   write({ AGENT_INSTRUCTIONS: join(directory, 'prompt.md'), AGENT_WATCH: true });
-  expect((await agentd(['reload'], { cwd: directory })).stdout).toContain('changed: AGENT_WATCH');
+  expect((await command(['reload'], { cwd: directory })).stdout).toContain('changed: AGENT_WATCH');
   instruct('Be kind.');
   await told('AGENT_WATCH', /taken over/);
   digests.push(await digest());
@@ -54,6 +55,6 @@ it('a running daemon takes over what has changed: after a signal, a command, and
 
 it('without a daemon, the command exits with 69', async () => {
   const empty = mkdtempSync(join(tmpdir(), 'agentd-reload-'));
-  expect(await agentd(['reload'], { cwd: empty })).toMatchObject({ code: 69, stdout: '' });
+  expect(await command(['reload'], { cwd: empty })).toMatchObject({ code: 69, stdout: '' });
   rmSync(empty, { recursive: true });
 });

@@ -6,7 +6,8 @@ import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { post } from '../support/webchat.ts';
 
@@ -132,7 +133,7 @@ describe('serve --dev in an empty folder', () => {
   test('refuses a second daemon in the folder with 69, even with a different state directory, and changes no file', async () => {
     const kept = readFileSync(join(folder, '.agentd/env'), 'utf8');
     for (const own of [{}, { STATE_DIR: join(folder, 'elsewhere') }]) {
-      const second = await agentd(['serve', '--dev'], { cwd: folder, env: { ...NOTHING, ...own } });
+      const second = await command(['serve', '--dev'], { cwd: folder, env: { ...NOTHING, ...own } });
       expect([second.code, second.stdout]).toEqual([69, '']);
       expect(second.stderr).toBe(
         `agentd: another \`serve --dev\` is running in ${folder}\nStop it, or run this one in another directory.\n`,
@@ -163,16 +164,17 @@ describe('an explicit setting of the daemon', () => {
     return JSON.parse(stdout) as { check: string; outcome: string; detail: string; advice?: string }[];
   };
   let model: FakeModel;
-  let daemon: Agentd;
+  let daemon: DaemonHere;
   beforeAll(async () => {
     model = await FakeModel.start();
     model.key = 'the-key-of-the-model';
     model.models = ['small'];
     const agent = { AGENT_MODEL: 'small', AGENT_BASE_URL: model.url, AGENT_API_KEY: model.key };
     const guard = { LOOP_GUARD_REPEAT_THRESHOLD: '4' };
-    daemon = await startAgentd({ directory: cwd, args: ['--dev'], env: { ...NOTHING, ...agent, ...guard } });
+    daemon = await startDaemonHere({ directory: cwd, dev: true, env: { ...NOTHING, ...agent, ...guard } });
   });
   afterAll(async () => {
+    await daemon.stop();
     await model.close();
     rmSync(cwd, { recursive: true });
   });

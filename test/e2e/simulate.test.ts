@@ -70,7 +70,7 @@ const statuses = (lines: readonly Line[]) =>
 
 describe('agentd simulate', () => {
   test('shows a conversation without settings, and says which settings it uses', async () => {
-    const { code, stdout, stderr } = await runBeside(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
+    const { code, stdout, stderr } = await run(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^→ visitor, to the bot: Who am I\?\n {2}200 after \d+ ms, request \S+\n← \[an answer is being written\]\n← visitor: I don’t know who you are/,
