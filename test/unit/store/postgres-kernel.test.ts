@@ -37,7 +37,6 @@ describe.skipIf(withoutPostgres)('the kernel on Postgres', () => {
   const some = (count: number) => Array.from({ length: count }, () => kernelAt(url));
   const shared: KernelServer = {
     time: START,
-    repeats: 300_000,
     kernels: async (count) => some(count),
     loseListeners: () =>
       server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'", url),

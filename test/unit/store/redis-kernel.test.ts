@@ -30,7 +30,6 @@ describe.skipIf(!hasRedis)('the kernel on Redis', () => {
   const some = (count: number) => Promise.all(Array.from({ length: count }, open));
   const shared: KernelServer = {
     time: START,
-    repeats: 1_000_000,
     kernels: some,
     loseListeners: () => server.client.call('CLIENT', 'KILL', 'TYPE', 'pubsub'),
   };
