@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildSync } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   clientWith,
@@ -9,7 +12,19 @@ import {
 } from '../../../support/mcp-source.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../../fixtures/mcp-program.ts');
+const SOURCE = join(import.meta.dirname, '../../../fixtures/mcp-program.ts');
+const directory = mkdtempSync(join(tmpdir(), 'agentd-mcp-program-'));
+/** The program in one file: it starts many times, and most of a start would be the loading of its modules. */
+const PROGRAM = join(directory, 'program.mjs');
+
+beforeAll(() => {
+  const require = `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);`;
+  buildSync({
+    ...{ entryPoints: [SOURCE], outfile: PROGRAM, bundle: true, platform: 'node', format: 'esm' },
+    banner: { js: require },
+  });
+});
+afterAll(() => rmSync(directory, { recursive: true }));
 
 let test: SourceUnderTest;
 
