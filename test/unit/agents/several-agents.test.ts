@@ -46,7 +46,7 @@ beforeEach(async () => {
   writeFileSync(join(directory, 'runtime.mjs'), RUNTIME);
   writeFileSync(join(directory, 'tools.mjs'), TOOLS);
   write([GERMAN, { name: 'rest', tools: ['look', 'pay', 'recall'] }]);
-  const log = createLog({ level: 'FATAL', format: 'JSON' });
+  const log = createLog({ level: 'FATAL', format: 'JSON', writeError: ({ length }) => length });
   daemon = await startDaemon(await configure(place()), log, undefined, undefined, null, place());
   return async () => {
     await daemon.stop();

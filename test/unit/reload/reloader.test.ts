@@ -53,7 +53,7 @@ beforeEach(async () => {
   writeFileSync(join(directory, 'runtime.mjs'), RUNTIME);
   write();
   const place = { cwd: directory, env: { HOME: directory } };
-  const log = createLog({ level: 'FATAL', format: 'JSON' });
+  const log = createLog({ level: 'FATAL', format: 'JSON', writeError: ({ length }) => length });
   daemon = await startDaemon(await configure(place), log, undefined, undefined, null, place);
   return async () => {
     await daemon.stop();
