@@ -57,7 +57,7 @@ export function answerIn(message: string, { id, actions }: Question): Confirmati
 export function keysInWords({ actions: [first, ...others] }: Question): string {
   if (others.length > 0) return 'y confirms all, n declines all, and numbers (1,2) confirm only those';
   const label = first?.confirm_label;
-  return `${label === undefined ? 'y confirms' : `y: ${label}`}, n declines`;
+  return `y: ${label ?? 'Confirm'}, n: Decline`;
 }
 
 /** The time that is left is shown when it is shorter than this, ms. */

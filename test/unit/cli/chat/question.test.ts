@@ -59,7 +59,7 @@ describe('the card of a question', () => {
 
   it('names the verb of the action', () => {
     const question = questionIn('q', { actions: [{ title: 'Pay', details: [], confirm_label: 'Pay now' }] });
-    expect(keysInWords(question)).toBe('y: Pay now, n declines');
+    expect(keysInWords(question)).toBe('y: Pay now, n: Decline');
   });
 
   it('says how long it is open, if that is short', () => {

@@ -153,7 +153,7 @@ describe('an answer on a terminal', () => {
         '│ Cancel order "1001"',
         '│   Reason  "late"',
         '│ As Ada Lovelace (ada@example.com)',
-        '└ y confirms, n declines',
+        '└ y: Confirm, n: Decline',
         '\n',
       ].join('\n'),
     );
