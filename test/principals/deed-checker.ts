@@ -61,7 +61,8 @@ export class DeedChecker extends CodeChecker {
     copy.chatMessage(message, 'unclear');
     const here = sessionOf(message);
     return copy.state.questions.some(
-      ({ session, state, isLast }) => session === here && state === 'open' && isLast,
+      ({ session, user, state, isLast }) =>
+        session === here && user === message.user && state === 'open' && isLast,
     );
   }
 
