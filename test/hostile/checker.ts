@@ -137,8 +137,9 @@ export class Checker {
    */
   question(text: string, conversation: number): ModelCall[] {
     const nonces = noncesIn(text);
-    if (nonces.length === 0) {
-      // No argument of the call has a nonce, so the person does not confirm it.
+    const items = text.split(/^(?=\d+\. )/m).slice(1);
+    if (nonces.length === 0 || items.some((item) => noncesIn(item).length === 0)) {
+      // No argument of a call has a nonce, so the person does not confirm it.
       this.count('questions without arguments');
       return [];
     }
@@ -174,14 +175,6 @@ export class Checker {
     this.#permits.set(call.nonce, permit);
     this.count('confirmed');
     return permit;
-  }
-
-  /** Records that somebody who interferes confirms their own question. */
-  permitAsked(question: string, person: Person | null): void {
-    for (const nonce of noncesIn(question)) {
-      const call = this.#calls.get(nonce);
-      if (call && !this.#permits.has(nonce)) this.#permits.set(nonce, { call, person, done: false });
-    }
   }
 
   /** Checks a request that a tool made. @returns how the server answers it */

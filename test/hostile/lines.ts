@@ -37,9 +37,10 @@ export interface Line {
   say(text: string, saying?: Saying): Promise<Reply>;
   /**
    * Somebody else tries to answer the question. Rejects if the daemon accepts the answer of a web client.
-   * @returns the question that this asks them in a group; empty if there is none
+   * @param word what they write in a group
+   * @returns whether they are asked something themselves now
    */
-  meddle(question: Question): Promise<string>;
+  meddle(question: Question, word: 'yes' | 'no'): Promise<boolean>;
   /**
    * The person presses the button of a question that has ended. Nobody waits for an answer. Rejects if the daemon
    * accepts it of a web client.
@@ -102,7 +103,7 @@ export function webLine({ url, conversation, channel, session, stranger }: WebLi
       const byId = await send('', { token, press: question }, null);
       for (const { status, text } of [inIt, byId])
         if (status === 200) throw new Error(`the answer of a stranger was accepted: ${text}`);
-      return '';
+      return false;
     },
     async late(question, saying) {
       const { status, text } = await send('', { ...saying, press: question });
@@ -188,13 +189,12 @@ export function platformLine(parts: PlatformLine): Line {
       return { status: 200, text: shown.map((one) => one.text).join('\n'), question };
     },
     late: (question) => deliver(pressed(question, user)),
-    async meddle(question) {
+    async meddle(question, word) {
       await deliver(pressed(question, stranger));
-      if (place === 'direct') return '';
+      if (place === 'direct') return false;
       // In a group, the stranger's text is a separate message, and is answered.
-      const shown = await replyTo({ text: 'yes', user: stranger }, null);
-      const end = endOf(shown, conversation);
-      return shown.find(({ buttons }) => buttons)?.text ?? (IN_WORDS.test(end) ? end : '');
+      const shown = await replyTo({ text: word, user: stranger }, null);
+      return shown.some(({ buttons }) => buttons) || IN_WORDS.test(endOf(shown, conversation));
     },
   };
 }

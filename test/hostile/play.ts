@@ -274,9 +274,9 @@ function toldLine(line: Line, tell: (line: string) => void): Line {
       tell(`< ${reply.status} ${reply.text}${reply.question ? ' [asks]' : ''}`);
       return reply;
     },
-    async meddle(question) {
-      tell('> (a stranger answers)');
-      return line.meddle(question);
+    async meddle(question, word) {
+      tell(`> (a stranger answers "${word}")`);
+      return line.meddle(question, word);
     },
     async late(question, saying) {
       tell('> (the person answers a question that has ended)');
@@ -328,8 +328,8 @@ class Talk {
   #said = 0;
   /** The last question that the person has answered. */
   #ended: Question | null = null;
-  /** The question that the last answer of a stranger led to, or an empty text. */
-  #strangerAsked = '';
+  /** Whether the last reply to the stranger ended with a question of their own. */
+  #isStrangerAsked = false;
 
   constructor(conversation: Conversation, parts: TalkParts) {
     this.#conversation = conversation;
@@ -401,9 +401,8 @@ class Talk {
       checker.count('strangers who interfered');
       const principal = isStrangerLinked ? this.#parts.stranger : null;
       if (place === 'group') this.#begin({ wrote: new Set() }, { principal });
-      // The stranger's own question is answered by this, too.
-      checker.permitAsked(this.#strangerAsked, principal);
-      this.#strangerAsked = await line.meddle(question);
+      // A stranger who is asked something, too, would confirm that.
+      this.#isStrangerAsked = await line.meddle(question, this.#isStrangerAsked ? 'no' : 'yes');
     }
     const signed: Saying = this.#isWeb && asker !== null ? { token: asker.token } : {};
     if (this.#ended !== null && this.#ended.press !== question.press && random.chance(0.3))
