@@ -50,6 +50,8 @@ export class Chats {
   readonly #buttons = new Map<string, readonly string[]>();
   /** Answers that were given at the same time as another one, or delivered twice. */
   readonly #unsettled: { sender: From; thread: string | null; who: Who; before: number }[] = [];
+  /** Where a button was pressed that counts no more, which the daemon may yet say. */
+  readonly #pressedLate = new Set<Chat>();
   /** Whether something must be so in a state that is possible now. */
   readonly #expects: (ask: (checker: DeedChecker) => boolean) => boolean;
 
@@ -111,13 +113,21 @@ export class Chats {
     const deliver = () => world.deliver(request);
     const answers = await Promise.all(twice ? [deliver(), deliver()] : [deliver()]);
     // A press that does not count leads to no message of the agent. What it has changed shows later.
-    if (!counts) return [];
+    if (!counts) {
+      this.#pressedLate.add(room);
+      return [];
+    }
     const isAccepted = answers.every(({ status }) => status === 200);
     if (isAccepted && (isConcurrent || twice)) this.#unsettled.push({ sender, thread, who, before });
     if (isAccepted && isConcurrent) return [concurrentJudge(message, hasSignOut)];
     const isMeant = (shown: Delivered) => isAnswer(shown) && !(isPress && saysEnded(shown.text));
-    const delivered = isAccepted ? await room.next(before, isMeant) : null;
+    let delivered = isAccepted ? await room.next(before, isMeant) : null;
     if (delivered === null) return [(checker) => checker.chatMessage(message, null)];
+    if (saysEnded(delivered.text) && this.#pressedLate.delete(room)) {
+      // It may say that of the press before.
+      const next = room.shown.indexOf(delivered) + 1;
+      delivered = (await room.next(next, isMeant, VOID_SECONDS)) ?? delivered;
+    }
     const question = await this.#question(message, delivered);
     if (thread === null) this.read(sender.platform, sender.user);
     const seen = replyOf(delivered, question);
