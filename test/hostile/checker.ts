@@ -137,7 +137,7 @@ export class Checker {
    */
   question(text: string, conversation: number): ModelCall[] {
     const nonces = noncesIn(text);
-    const items = text.split(/^(?=\d+\. )/m).slice(1);
+    const items = text.split(/^(?=\d+\. )/m).filter((item) => /^\d+\. /.test(item));
     if (nonces.length === 0 || items.some((item) => noncesIn(item).length === 0)) {
       // No argument of a call has a nonce, so the person does not confirm it.
       this.count('questions without arguments');
