@@ -12,7 +12,7 @@ import { wrapText } from './wrap-text.ts';
 /** Longest line of a trace, even if the output is not a terminal, because traces are pasted into tickets. */
 const WIDTH_MAX = 120;
 const HAPPENED = '  what happened: ';
-const TODO = '  what to do:    ';
+const ADVICE = '  what to do:    ';
 
 /** A reason in a trace that the reader can act on. It is named once for each source, even if it is in several lines. */
 interface Finding {
@@ -171,7 +171,7 @@ function findingsInWords(
     `${label}${wrapText(text, width - label.length).join(`\n${' '.repeat(label.length)}`)}\n`;
   return findings
     .map(
-      ({ reason, happened, todo }) => `${reason}\n${paragraph(HAPPENED, happened)}${paragraph(TODO, todo)}`,
+      ({ reason, happened, todo }) => `${reason}\n${paragraph(HAPPENED, happened)}${paragraph(ADVICE, todo)}`,
     )
     .join('');
 }

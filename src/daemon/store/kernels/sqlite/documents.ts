@@ -107,11 +107,11 @@ export class Documents {
     return this.#take(shelf, key, this.isVolatile(shelf) ? undefined : this.table.find(shelf.name, key));
   }
 
-  /** The entry of a document; null if there is certainly no such document. */
+  /** The entry of a document; null if there is no such document. Unlike `entry`, it makes none for that. */
   known(shelf: Shelf, key: string): Entry | null {
-    const mayExist =
-      shelf.entries.has(key) || (!this.isVolatile(shelf) && this.table.mayHave(shelf.name, key));
-    return mayExist ? this.entry(shelf, key) : null;
+    if (shelf.entries.has(key)) return this.entry(shelf, key);
+    const row = this.isVolatile(shelf) ? undefined : this.table.find(shelf.name, key);
+    return row === undefined ? null : this.#take(shelf, key, row);
   }
 
   /** The entry of a document that another process has put or deleted. It may not be in memory yet. */

@@ -108,7 +108,6 @@ export class Journal {
     const [oldest] = this.#rows.keys();
     if (this.#last !== null && first > (oldest ?? this.#last + 1)) this.reset();
     this.#last ??= 0;
-    this.#forgetTable();
     for (const { id, serial, changes } of this.#since.all(this.#last)) {
       this.#note(id, changes.length);
       this.serial = Math.max(this.serial, serial);
@@ -125,14 +124,13 @@ export class Journal {
           continue;
         }
         const entry = this.#documents.entryAnew(shelf, key);
-        // It may be in the table already, although its row is still here.
-        entry.stored = undefined;
         this.#documents.replace(entry, versionIn(change));
         this.#documents.count(entry);
         this.#pin(entry, id);
       }
       this.#heard = Math.max(this.#heard, id);
     }
+    this.#forgetTable();
   }
 
   /**

@@ -35,7 +35,6 @@ export class KeyFilter {
 
   /** Whether the table certainly has no key at all. */
   get isEmpty(): boolean {
-    this.#readOn();
     return this.#count === 0 && this.#read_to === this.#end;
   }
 

@@ -99,12 +99,6 @@ export class Table {
     this.#filters.clear();
   }
 
-  /** Whether the table may have a document with this key. */
-  mayHave(kind: string, key: string): boolean {
-    const filter = this.#filter(kind);
-    return !filter.isEmpty && filter.mayHave(hashOf(kind, key));
-  }
-
   find(kind: string, key: string): DocumentRow | undefined {
     const filter = this.#filter(kind);
     if (filter.isEmpty) return undefined;
