@@ -6,7 +6,7 @@ import {
   printableLines,
   withoutControls,
 } from '../daemon/admin/texts.ts';
-import { isoTime, relativeTime } from './typed-values.ts';
+import { isoTime, relativeTime } from './names/typed-values.ts';
 import { wrapText } from './wrap-text.ts';
 
 /** Everything that a command prints: data to stdout (text, or one JSON document with `--json`), the rest to stderr. */

@@ -140,7 +140,8 @@ async function withChannelNames(
   { args: known, options: flags }: Command,
   { args, options }: Pick<CommandCall, 'args' | 'options'>,
 ): Promise<Pick<CommandCall, 'args' | 'options'>> {
-  const named = async (value: string) => (await import('./channel-words.ts')).channelNamed(value, options);
+  const named = async (value: string) =>
+    (await import('./names/channel-words.ts')).channelNamed(value, options);
   const resolved: Record<string, unknown> = { ...options };
   for (const { flags: form, isChannel } of flags) {
     const name = /--([a-z]+)/.exec(form)?.[1] ?? '';

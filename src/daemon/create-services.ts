@@ -4,7 +4,7 @@ import type { Services } from './message/services.ts';
 import { RequestSequencer } from './message/waits/request-sequencer.ts';
 import { RunSlots, WaitLimit } from './message/waits/run-slots.ts';
 import { SessionLock } from './message/waits/session-lock.ts';
-import { ClaimKeeper } from './store/claim-keeper.ts';
+import { ClaimKeeper } from './store/claims/claim-keeper.ts';
 import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
 import type { StreamServices } from './stream/stream-services.ts';

@@ -3,11 +3,16 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { SEALED } from '../../src/daemon/identity/seal.ts';
 import type { Session } from '../../src/daemon/session/session.ts';
-import type { Action, NewAction, NewPendingAction, RunClaims } from '../../src/daemon/store/actions.ts';
-import { CLAIM_MS, type SessionClaim } from '../../src/daemon/store/claims.ts';
-import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
+import type {
+  Action,
+  NewAction,
+  NewPendingAction,
+  RunClaims,
+} from '../../src/daemon/store/actions/actions.ts';
+import { CLAIM_MS, type SessionClaim } from '../../src/daemon/store/claims/claims.ts';
+import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
+import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import type { StoredToken } from '../../src/daemon/store/stored-tokens.ts';
 import { ada, anAction, anInboxMessage, aPendingAction, aSession, aTrace, aTurn, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, saveSession, sweepAll } from './store-writes.ts';

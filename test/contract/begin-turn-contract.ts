@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CLAIM_MS, type SessionClaim } from '../../src/daemon/store/claims.ts';
+import { CLAIM_MS, type SessionClaim } from '../../src/daemon/store/claims/claims.ts';
+import { BEGUN_TURNS, type BegunTurn } from '../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { BEGUN_TURNS, type BegunTurn } from '../../src/daemon/store/turns.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession } from './store-writes.ts';

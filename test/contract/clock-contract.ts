@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
-import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { anInboxMessage, aSession, aStream, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';

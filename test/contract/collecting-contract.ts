@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage } from '../../src/channel/index.ts';
-import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
-import type { InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/inbox.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
+import type { InboxClaim, InboxStore, NewInboxMessage } from '../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { storeReply } from './store-writes.ts';

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../src/daemon/session/session.ts';
-import type { NewAction, NewPendingAction } from '../../src/daemon/store/actions.ts';
-import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
+import type { NewAction, NewPendingAction } from '../../src/daemon/store/actions/actions.ts';
+import type { NewInboxMessage } from '../../src/daemon/store/inbox/inbox.ts';
+import type { NewWaitingQuestion } from '../../src/daemon/store/links/waiting-questions.ts';
 import type { NewRecording } from '../../src/daemon/store/recordings.ts';
 import type { NewStream } from '../../src/daemon/store/streams.ts';
-import type { NewWaitingQuestion } from '../../src/daemon/store/waiting-questions.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 
 const HOUR = 60 * 60 * 1000;

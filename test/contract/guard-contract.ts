@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import type { Session } from '../../src/daemon/session/session.ts';
-import type { GuardStore } from '../../src/daemon/store/guard.ts';
+import type { GuardStore } from '../../src/daemon/store/limits/guard.ts';
 import { ada, aSession } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { keepTurn, saveSession, sweepAll } from './store-writes.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CLAIM_MS, type KeyClaim } from '../../src/daemon/store/claims.ts';
+import { CLAIM_MS, type KeyClaim } from '../../src/daemon/store/claims/claims.ts';
 import { type IdempotencyStore, KEY_MEMORY_MS } from '../../src/daemon/store/idempotency.ts';
 import { anAction, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';

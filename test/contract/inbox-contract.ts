@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
-import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 import type {
   Arrival,
   AttemptOutcome,
@@ -9,7 +9,7 @@ import type {
   InboxStore,
   NewInboxMessage,
   Taken,
-} from '../../src/daemon/store/inbox.ts';
+} from '../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { storeReply, sweepAll } from './store-writes.ts';

@@ -9,8 +9,8 @@ import {
   type NewLinkCode,
   WINDOW_MS,
   WRONG_MAX,
-} from '../../src/daemon/store/link-codes.ts';
-import type { StoredToken } from '../../src/daemon/store/stored-tokens.ts';
+} from '../../src/daemon/store/links/link-codes.ts';
+import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.ts';
 import { ada, aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { NewLinkNotice } from '../../src/daemon/store/link-notices.ts';
+import type { NewLinkNotice } from '../../src/daemon/store/links/link-notices.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada, anInboxMessage } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';

@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LinkRenewalStore, RenewalClaim, RenewedToken } from '../../src/daemon/store/link-renewals.ts';
-import { USED_WITHIN_MS } from '../../src/daemon/store/link-renewals.ts';
+import type {
+  LinkRenewalStore,
+  RenewalClaim,
+  RenewedToken,
+} from '../../src/daemon/store/links/link-renewals.ts';
+import { USED_WITHIN_MS } from '../../src/daemon/store/links/link-renewals.ts';
 import { ada, aPendingAction, aSession, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';

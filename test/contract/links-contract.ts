@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type LinkStore, OF_PERSON_MAX } from '../../src/daemon/store/links.ts';
+import { type LinkStore, OF_PERSON_MAX } from '../../src/daemon/store/links/links.ts';
 import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { sweepAll } from './store-writes.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../../src/daemon/identity/memory-owner.ts';
-import type { MemoryStore } from '../../src/daemon/store/memories.ts';
+import type { MemoryStore } from '../../src/daemon/store/memories/memories.ts';
 import { ada, bob } from './fixtures.ts';
 
 /** The memories of one backend, with a clock that the suite moves. */

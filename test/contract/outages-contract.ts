@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { OutageStore } from '../../src/daemon/store/outages.ts';
+import type { OutageStore } from '../../src/daemon/store/inbox/outages.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
 /** The contract of the port `outages`. */

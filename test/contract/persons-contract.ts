@@ -1,7 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/channel/index.ts';
 import { guardUser } from '../../src/daemon/guard/user.ts';
-import { countRecords, type PersonSelector, type PersonStore } from '../../src/daemon/store/persons.ts';
+import {
+  countRecords,
+  type PersonSelector,
+  type PersonStore,
+} from '../../src/daemon/store/persons/persons.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 import {

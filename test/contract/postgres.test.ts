@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { ownerOfPerson } from '../../src/daemon/identity/memory-owner.ts';
 import { openPostgresMemories } from '../../src/daemon/store/kernels/postgres/memories.ts';
-import type { MemoryStore } from '../../src/daemon/store/memories.ts';
+import type { MemoryStore } from '../../src/daemon/store/memories/memories.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
 import { ada } from './fixtures.ts';

@@ -1,7 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type NewPendingAction, type ReplyToAsked, seenReplies } from '../../src/daemon/store/actions.ts';
-import type { SessionClaim } from '../../src/daemon/store/claims.ts';
-import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
+import {
+  type NewPendingAction,
+  type ReplyToAsked,
+  seenReplies,
+} from '../../src/daemon/store/actions/actions.ts';
+import type { SessionClaim } from '../../src/daemon/store/claims/claims.ts';
+import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { anInboxMessage, aPendingAction, aSession, aTrace, aTurn } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';

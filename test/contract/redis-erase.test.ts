@@ -7,7 +7,11 @@ import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts'
 import { RedisConnection } from '../../src/daemon/store/kernels/redis/connection.ts';
 import { RedisKernel } from '../../src/daemon/store/kernels/redis/kernel.ts';
 import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
-import { countRecords, type PersonSelector, type PersonStore } from '../../src/daemon/store/persons.ts';
+import {
+  countRecords,
+  type PersonSelector,
+  type PersonStore,
+} from '../../src/daemon/store/persons/persons.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { effort, isThorough } from '../support/effort.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../support/person-world.ts';

@@ -5,22 +5,22 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
-import { type NewPendingAction, toQuestionId } from '../../src/daemon/store/actions.ts';
-import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
+import { type NewPendingAction, toQuestionId } from '../../src/daemon/store/actions/actions.ts';
+import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims/claims.ts';
 import type {
   Arrival,
   AttemptOutcome,
   FinalFailure,
   InboxClaim,
   InboxState,
-} from '../../src/daemon/store/inbox.ts';
+} from '../../src/daemon/store/inbox/inbox.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { openPostgresStore } from '../../src/daemon/store/kernels/postgres/store.ts';
 import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
+import type { TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import type { TurnChanges } from '../../src/daemon/store/turns.ts';
 import { effort } from '../support/effort.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
 import { type SeededRandom, seededRandom } from '../support/random.ts';

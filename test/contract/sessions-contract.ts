@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
-import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada, aSession, aTrace, aTurn, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type PersonKey, personKey, type TokenOrigin } from '../../src/daemon/identity/identity.ts';
 import type { LogoutClaims } from '../../src/daemon/identity/logout-token.ts';
-import { MARKS_MAX, type SignOutMarkStore } from '../../src/daemon/store/sign-out-marks.ts';
+import { MARKS_MAX, type SignOutMarkStore } from '../../src/daemon/store/links/sign-out-marks.ts';
 import { aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';

@@ -1,10 +1,10 @@
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
-import type { SessionClaim } from '../../src/daemon/store/claims.ts';
-import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
-import type { SaveOutcome } from '../../src/daemon/store/sessions.ts';
+import type { SessionClaim } from '../../src/daemon/store/claims/claims.ts';
+import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
+import type { SaveOutcome } from '../../src/daemon/store/sessions/sessions.ts';
+import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 import { aTrace, aTurn } from './fixtures.ts';
 

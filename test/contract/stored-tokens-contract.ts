@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SEALED } from '../../src/daemon/identity/seal.ts';
 import type { Session } from '../../src/daemon/session/session.ts';
+import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import type { StoredToken } from '../../src/daemon/store/stored-tokens.ts';
 import { ada, anAction, aSession, aStream } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { saveSession } from './store-writes.ts';

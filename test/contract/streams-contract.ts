@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../src/channel/index.ts';
-import { CLAIM_MS, type StreamClaim } from '../../src/daemon/store/claims.ts';
+import { CLAIM_MS, type StreamClaim } from '../../src/daemon/store/claims/claims.ts';
 import type { NewStream, StreamStore } from '../../src/daemon/store/streams.ts';
 import { ada, aStream, bob, STREAM_TTL as TTL } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
+import type { Summary } from '../../src/daemon/store/sessions/summaries.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import type { Summary } from '../../src/daemon/store/summaries.ts';
 import { ada, aSession, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { saveSession } from './store-writes.ts';

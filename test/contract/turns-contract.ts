@@ -5,10 +5,10 @@ import {
   type KeyClaim,
   type SessionClaim,
   type StreamClaim,
-} from '../../src/daemon/store/claims.ts';
-import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
+} from '../../src/daemon/store/claims/claims.ts';
+import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
+import type { TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import type { TurnChanges } from '../../src/daemon/store/turns.ts';
 import {
   anInboxMessage,
   aPendingAction,

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
-import type { InboxClaim, SignInHint } from '../../src/daemon/store/inbox.ts';
-import type { LinkHow } from '../../src/daemon/store/links.ts';
+import type { InboxClaim, SignInHint } from '../../src/daemon/store/inbox/inbox.ts';
+import type { LinkHow } from '../../src/daemon/store/links/links.ts';
+import type { NewWaitingQuestion } from '../../src/daemon/store/links/waiting-questions.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import type { NewWaitingQuestion } from '../../src/daemon/store/waiting-questions.ts';
 import { ada, anInboxMessage, aSession, aTrace, aTurn, aWaitingQuestion, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession } from './store-writes.ts';

@@ -68,7 +68,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /told:|question:|identity:|leak:/,
     changes: [
       {
-        file: 'src/daemon/store/inbox-steps.ts',
+        file: 'src/daemon/store/inbox/inbox-steps.ts',
         from: 'if (names.has(name) || seenMessage(tx, platform, message_id).id !== null) return false;',
         to: 'if (names.has(name)) return false;',
       },
@@ -104,12 +104,12 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /told:|question:|identity:|leak: the answer to a press that does not count/,
     changes: [
       {
-        file: 'src/daemon/store/sign-out-ends.ts',
+        file: 'src/daemon/store/links/sign-out-ends.ts',
         from: 'if (session?.credential_owner?.person !== person) withdrawActions(tx, { action_id });',
         to: 'void session;',
       },
       {
-        file: 'src/daemon/store/sign-out-ends.ts',
+        file: 'src/daemon/store/links/sign-out-ends.ts',
         from: '      withdrawActions(tx, userOfKey(ended.key));\n',
         to: '',
       },

@@ -24,7 +24,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
         to: 'if (code.confirmed_token === null)',
       },
       {
-        file: 'src/daemon/store/link-codes.ts',
+        file: 'src/daemon/store/links/link-codes.ts',
         from: "if (code?.state !== 'claimed' || !code.sender_agreed || code.claimant === null) return 'gone';",
         to: "if (code?.state !== 'claimed' || code.claimant === null) return 'gone';",
       },
@@ -164,7 +164,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /session:|refused:|identity:/,
     changes: [
       {
-        file: 'src/daemon/store/link-codes.ts',
+        file: 'src/daemon/store/links/link-codes.ts',
         from: "  close(tx, code, 'used');\n  return 'bound';",
         to: "  change(tx, code, { state: 'waiting', claimant: null, sender_agreed: false, confirmed_token: null });\n  return 'bound';",
       },
@@ -176,7 +176,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /refused:|session:/,
     changes: [
       {
-        file: 'src/daemon/store/link-codes.ts',
+        file: 'src/daemon/store/links/link-codes.ts',
         from: "  if (code?.state === 'waiting') {\n    withdrawActions",
         to: '  if (code !== null && isOpen(code)) {\n    withdrawActions',
       },
@@ -236,7 +236,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /not refused:|refused:|identity:/,
     changes: [
       {
-        file: 'src/daemon/store/sign-out-marks.ts',
+        file: 'src/daemon/store/links/sign-out-marks.ts',
         from: 'covers: (token) => kernel.step((tx) => isSignedOut(tx, token)),',
         to: 'covers: async () => false,',
       },
@@ -248,7 +248,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /not refused:|refused:|identity:/,
     changes: [
       {
-        file: 'src/daemon/store/sign-out-marks.ts',
+        file: 'src/daemon/store/links/sign-out-marks.ts',
         from: '(mark.sid === null || sid === undefined || mark.sid === hashIds(sid))',
         to: '(mark.sid === null || (sid !== undefined && mark.sid === hashIds(sid)))',
       },
@@ -260,7 +260,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /not refused:|refused:|identity:/,
     changes: [
       {
-        file: 'src/daemon/store/sign-out-marks.ts',
+        file: 'src/daemon/store/links/sign-out-marks.ts',
         from: '(mark.tenant === null || mark.tenant === hashIds(tenant_id))',
         to: "(mark.tenant === hashIds(tenant_id) || (mark.tenant === null && tenant_id === ''))",
       },
@@ -296,7 +296,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /identity: 1 messages were answered without need|identity: the business API was called/,
     changes: [
       {
-        file: 'src/daemon/store/waiting-questions.ts',
+        file: 'src/daemon/store/links/waiting-questions.ts',
         from: 'const isOthers = [before, owner].some(',
         to: 'const isOthers = [null as PersonKey | null].some(',
       },
@@ -308,7 +308,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /identity: 1 messages were answered without need|identity: the business API was called/,
     changes: [
       {
-        file: 'src/daemon/store/waiting-questions.ts',
+        file: 'src/daemon/store/links/waiting-questions.ts',
         from: '  tx.delete(WAITING_QUESTION, key);\n  const session = findSession',
         to: '  const session = findSession',
       },

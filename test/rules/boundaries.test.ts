@@ -131,7 +131,7 @@ describe('boundaries', () => {
       const isPackage = !loaded.startsWith('src/') && !loaded.startsWith('plugins/');
       // The scaffold of a tool contains an import of `agentd/agent`, as text.
       if (isPackage) return !/^node:|^agentd\/|^commander$/.test(loaded);
-      return /^src\/daemon\/(settings\/configure\/configure\.ts|http\/|store\/(open\.ts|[a-z]+\/))/.test(
+      return /^src\/daemon\/(settings\/configure\/configure\.ts|http\/|store\/(open\.ts|kernels\/))/.test(
         loaded,
       );
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ADVICE, adviceFor } from '../../src/cli/advice.ts';
+import { ADVICE, adviceFor } from '../../src/cli/advice/advice.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { TOKEN_REASONS } from '../../src/daemon/identity/identity.ts';
 import { read, sourcesBelow } from './source-files.ts';

@@ -1,5 +1,5 @@
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
-import { ACTION } from '../../src/daemon/store/action-document.ts';
+import { ACTION } from '../../src/daemon/store/actions/action-document.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import type { ModuleEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';

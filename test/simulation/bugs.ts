@@ -24,7 +24,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /stored under a claim that has ended|the store rejects/,
     changes: [
       {
-        file: 'src/daemon/store/turns.ts',
+        file: 'src/daemon/store/sessions/turns.ts',
         from: "if (!holdsSession(tx, claim)) return 'lost';",
         to: '',
       },
@@ -36,7 +36,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was claimed by . while the claim of . was valid/,
     changes: [
       {
-        file: 'src/daemon/store/claim-state.ts',
+        file: 'src/daemon/store/claims/claim-state.ts',
         from: 'if (found !== null && isValid(found, tx)) {',
         to: 'if (found !== null && false) {',
       },
@@ -49,7 +49,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       /while the claim of . was valid|although (?:its claim was valid|its claim is held|all claims are held)/,
     changes: [
       {
-        file: 'src/daemon/store/claim-state.ts',
+        file: 'src/daemon/store/claims/claim-state.ts',
         from: 'return { ...claim, expires_at: claimTime(tx) + CLAIM_MS };',
         to: 'return claim;',
       },
@@ -61,7 +61,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /did not renew its claim|failed: interrupted/,
     changes: [
       {
-        file: 'src/daemon/store/claim-keeper.ts',
+        file: 'src/daemon/store/claims/claim-keeper.ts',
         from: 'this.#cancel ??= this.#renewLater();',
         to: '',
       },
@@ -209,7 +209,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /not answered in order/,
     changes: [
       {
-        file: 'src/daemon/store/inbox-document.ts',
+        file: 'src/daemon/store/inbox/inbox-document.ts',
         from: 'sort(([, one], [, other]) => one - other)',
         to: 'sort(([, one], [, other]) => other - one)',
       },
@@ -333,7 +333,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was recorded under a claim that has ended/,
     changes: [
       {
-        file: 'src/daemon/store/action-steps.ts',
+        file: 'src/daemon/store/actions/action-steps.ts',
         from: 'keepsSession(tx, session) && (',
         to: '(',
       },
@@ -441,7 +441,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /a turn had the messages/,
     changes: [
       {
-        file: 'src/daemon/store/inbox-steps.ts',
+        file: 'src/daemon/store/inbox/inbox-steps.ts',
         from: 'const isFixed = collects === undefined || stored.message.collected !== undefined;',
         to: 'const isFixed = collects === undefined;',
       },

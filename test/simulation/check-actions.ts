@@ -1,4 +1,4 @@
-import { ACTION } from '../../src/daemon/store/action-document.ts';
+import { ACTION } from '../../src/daemon/store/actions/action-document.ts';
 import { isConfirmed, isIdempotent } from './api.ts';
 import type { PlannedMessage, WritePlan } from './scenario.ts';
 import { brief } from './trace.ts';

@@ -1,6 +1,6 @@
-import { GUARD_TURNS } from '../../src/daemon/store/guard.ts';
-import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
-import { SEEN } from '../../src/daemon/store/seen.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox/inbox-document.ts';
+import { SEEN } from '../../src/daemon/store/inbox/seen.ts';
+import { GUARD_TURNS } from '../../src/daemon/store/limits/guard.ts';
 import { STREAM } from '../../src/daemon/store/streams.ts';
 import { checkActions } from './check-actions.ts';
 import type { Clients } from './clients.ts';

@@ -1,4 +1,4 @@
-import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 
 export type ClaimKind = 'session' | 'key' | 'stream' | 'message';
 

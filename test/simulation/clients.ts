@@ -5,9 +5,9 @@ import type {
   IncomingMessage,
   StreamEvent,
 } from '../../src/channel/index.ts';
-import { ACTION } from '../../src/daemon/store/action-document.ts';
-import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
-import { SEEN } from '../../src/daemon/store/seen.ts';
+import { ACTION } from '../../src/daemon/store/actions/action-document.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox/inbox-document.ts';
+import { SEEN } from '../../src/daemon/store/inbox/seen.ts';
 import { STREAM } from '../../src/daemon/store/streams.ts';
 import { isLast } from '../../src/daemon/stream/events.ts';
 import type { Response, Scopes } from './daemon.ts';

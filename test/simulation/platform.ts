@@ -1,5 +1,5 @@
 import type { OutgoingReply, PushPlugin, ResponsePlugin, StreamPlugin } from '../../src/channel/index.ts';
-import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox/inbox-document.ts';
 import { TEXTS } from '../../src/daemon/texts/text-records.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import type { World } from './world.ts';

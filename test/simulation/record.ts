@@ -4,10 +4,10 @@ import { personKey } from '../../src/daemon/identity/identity.ts';
 import { turnKey } from '../../src/daemon/message/keys.ts';
 import { agentsReply } from '../../src/daemon/message/run/history.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
-import type { SessionClaim } from '../../src/daemon/store/claims.ts';
-import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
-import { SESSION } from '../../src/daemon/store/session-document.ts';
-import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
+import type { SessionClaim } from '../../src/daemon/store/claims/claims.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox/inbox-document.ts';
+import { SESSION } from '../../src/daemon/store/sessions/session-document.ts';
+import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
 import type { Actor } from './scheduler.ts';
 import type { World } from './world.ts';
 

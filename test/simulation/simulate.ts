@@ -1,9 +1,9 @@
 import type { VerificationKeys } from '../../src/daemon/identity/keys.ts';
 import { sessionTag } from '../../src/daemon/session/session.ts';
-import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
-import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
+import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox/inbox-document.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
-import { SESSION } from '../../src/daemon/store/session-document.ts';
+import { SESSION } from '../../src/daemon/store/sessions/session-document.ts';
 import { STREAM } from '../../src/daemon/store/streams.ts';
 import { randomFrom } from '../support/chance.ts';
 import { checkEnd } from './check-end.ts';

@@ -1,13 +1,13 @@
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
-import type { RunClaims } from '../../src/daemon/store/actions.ts';
-import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
-import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox.ts';
+import type { RunClaims } from '../../src/daemon/store/actions/actions.ts';
+import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims/claims.ts';
+import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox/inbox.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../src/daemon/store/store-ports.ts';
 import { STREAM, type StreamListener } from '../../src/daemon/store/streams.ts';
-import type { BegunTurn, CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import { brief } from './trace.ts';
 import type { World } from './world.ts';

@@ -18,7 +18,7 @@ import type {
 } from '../../src/daemon/message/turn.ts';
 import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
-import type { SessionClaim } from '../../src/daemon/store/claims.ts';
+import type { SessionClaim } from '../../src/daemon/store/claims/claims.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';

@@ -4,6 +4,7 @@ import { jsonObject } from '../../channel/json-object.ts';
 import { eachBundled, loadOneBundled } from '../../daemon/admin/channels.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { CliError, EXIT, failed, unavailable } from '../cli-error.ts';
+import { durationInWords } from '../names/typed-values.ts';
 import {
   describeFailure,
   type Health,
@@ -11,7 +12,6 @@ import {
   type SendOptions,
   sendRequest,
 } from '../running-daemon.ts';
-import { durationInWords } from '../typed-values.ts';
 
 /** The connection could not be made, or broke. Another attempt may succeed. */
 export class ConnectionLost extends Error {

@@ -1,13 +1,13 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
-import { ACTION_COLUMNS, actionView, findRequests } from '../action-view.ts';
 import type { CommandRecord } from '../command.ts';
+import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
+import { shownIds, wholeSessionId } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { namesIn } from '../session-view.ts';
-import { parseSince, wholeNumber } from '../typed-values.ts';
-import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
-import { shownIds, wholeSessionId } from '../whole-id.ts';
+import { ACTION_COLUMNS, actionView, findRequests } from '../views/action-view.ts';
+import { namesIn } from '../views/session-view.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

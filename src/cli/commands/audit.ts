@@ -1,9 +1,9 @@
 import type { AuditLine } from '../../daemon/admin/store.ts';
 import { hashPerson } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
+import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
-import { parseSince, wholeNumber } from '../typed-values.ts';
-import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 /** Length of the beginning of an HMAC that tells people apart in a table. */

@@ -6,10 +6,10 @@ import {
   type SettingProblem,
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { channelInWords } from '../channel-titles.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
+import { channelInWords } from '../names/channel-titles.ts';
 import { type Column, type Output, toJson } from '../output.ts';
 import { explainError } from '../report-error.ts';
 import { daemonAddress, fetchHealth, type Health, URL_OPTION } from '../running-daemon.ts';

@@ -9,11 +9,11 @@ import {
   maskSecrets,
 } from '../../daemon/admin/settings.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
-import { channelNames } from '../channel-words.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { ProbeClient } from '../doctor/finding.ts';
+import { channelNames } from '../names/channel-words.ts';
 
 export const command: CommandRecord = {
   description: [

@@ -15,8 +15,8 @@ import { configLocation } from '../config-location.ts';
 import { caseFiles } from '../eval/files.ts';
 import { casesAsJUnit } from '../eval/junit.ts';
 import { CASE_COLUMNS, failuresInWords, type Judged, summarize } from '../eval/report.ts';
-import { namedAgent } from '../named-agent.ts';
-import { wholeNumber } from '../typed-values.ts';
+import { namedAgent } from '../names/named-agent.ts';
+import { wholeNumber } from '../names/typed-values.ts';
 import { askAboutProvider } from './replay.ts';
 
 export const command: CommandRecord = {

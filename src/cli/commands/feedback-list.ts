@@ -1,13 +1,13 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { channelNames } from '../channel-words.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
-import { FEEDBACK_COLUMNS, feedbackView } from '../feedback-view.ts';
+import { channelNames } from '../names/channel-words.ts';
+import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { expectChannel } from '../names/who.ts';
+import { shownIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { namesIn } from '../session-view.ts';
-import { parseSince, wholeNumber } from '../typed-values.ts';
-import { expectChannel } from '../who.ts';
-import { shownIds } from '../whole-id.ts';
+import { FEEDBACK_COLUMNS, feedbackView } from '../views/feedback-view.ts';
+import { namesIn } from '../views/session-view.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 const RATINGS = { good: 1, bad: -1, '1': 1, '-1': -1 } as const;

@@ -4,9 +4,9 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, type Who } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
-import { FEEDBACK_DETAILS, feedbackView } from '../feedback-view.ts';
+import { wholeId } from '../names/whole-id.ts';
 import { indent, toJson } from '../output.ts';
-import { wholeId } from '../whole-id.ts';
+import { FEEDBACK_DETAILS, feedbackView } from '../views/feedback-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,10 +1,10 @@
 import type { GuardList, Store } from '../../daemon/admin/store.ts';
-import { channelInWords, shortChannel } from '../channel-titles.ts';
 import type { CommandRecord } from '../command.ts';
+import { channelInWords, shortChannel } from '../names/channel-titles.ts';
+import { durationInWords, isoTime } from '../names/typed-values.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
-import { personView } from '../person-view.ts';
-import { namesOf } from '../session-view.ts';
-import { durationInWords, isoTime } from '../typed-values.ts';
+import { personView } from '../views/person-view.ts';
+import { namesOf } from '../views/session-view.ts';
 import { readStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

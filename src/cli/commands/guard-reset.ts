@@ -3,12 +3,12 @@ import { shortId } from '../../daemon/admin/records.ts';
 import type { GuardStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { type Administration, noteAudit } from '../../daemon/admin/who.ts';
-import { channelInWords } from '../channel-titles.ts';
-import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
-import { expectKnownUser, expectWho, usersNamed } from '../who.ts';
-import { wholeSessionId } from '../whole-id.ts';
+import { channelInWords } from '../names/channel-titles.ts';
+import { channelNames } from '../names/channel-words.ts';
+import { expectKnownUser, expectWho, usersNamed } from '../names/who.ts';
+import { wholeSessionId } from '../names/whole-id.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,7 +1,7 @@
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
-import { findInboxMessage, stateInWords } from '../inbox-view.ts';
+import { findInboxMessage, stateInWords } from '../views/inbox-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

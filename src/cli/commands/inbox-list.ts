@@ -1,10 +1,10 @@
 import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
 import type { CommandRecord } from '../command.ts';
-import { MESSAGE_COLUMNS } from '../inbox-view.ts';
+import { wholeNumber } from '../names/typed-values.ts';
+import { shownIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { signedInAs } from '../session-view.ts';
-import { wholeNumber } from '../typed-values.ts';
-import { shownIds } from '../whole-id.ts';
+import { MESSAGE_COLUMNS } from '../views/inbox-view.ts';
+import { signedInAs } from '../views/session-view.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];

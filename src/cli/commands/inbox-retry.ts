@@ -1,12 +1,12 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { InboxMessage, Store } from '../../daemon/admin/store.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
-import { channelNames } from '../channel-words.ts';
 import { type CliError, EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandCall, CommandRecord } from '../command.ts';
-import { findInboxMessage, stateInWords } from '../inbox-view.ts';
-import { parseSince } from '../typed-values.ts';
-import { expectChannel } from '../who.ts';
+import { channelNames } from '../names/channel-words.ts';
+import { parseSince } from '../names/typed-values.ts';
+import { expectChannel } from '../names/who.ts';
+import { findInboxMessage, stateInWords } from '../views/inbox-view.ts';
 import { readStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,7 +1,7 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { CommandRecord } from '../command.ts';
-import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../inbox-view.ts';
 import { indent, toJson } from '../output.ts';
+import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../views/inbox-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,11 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
-import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
-import { LINK_LIST_COLUMNS, linkListView } from '../link-view.ts';
+import { channelNames } from '../names/channel-words.ts';
+import { wholeNumber } from '../names/typed-values.ts';
+import { expectChannel } from '../names/who.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { wholeNumber } from '../typed-values.ts';
-import { expectChannel } from '../who.ts';
+import { LINK_LIST_COLUMNS, linkListView } from '../views/link-view.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

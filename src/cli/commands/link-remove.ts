@@ -2,10 +2,10 @@ import { unlinkUser } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
-import { channelInWords } from '../channel-titles.ts';
-import { invalidId, LINK_ARGUMENTS, linkableChannel, USER_WILL_BE_TOLD } from '../channel-words.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
+import { channelInWords } from '../names/channel-titles.ts';
+import { invalidId, LINK_ARGUMENTS, linkableChannel, USER_WILL_BE_TOLD } from '../names/channel-words.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -5,19 +5,19 @@ import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
 import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
-import { channelInWords } from '../channel-titles.ts';
+import { type CliError, failed, misconfigured } from '../cli-error.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
+import { coreSettings } from '../config-location.ts';
+import { channelInWords } from '../names/channel-titles.ts';
 import {
   invalidId,
   LINK_ARGUMENTS,
   type LinkableChannel,
   linkableChannel,
   USER_WILL_BE_TOLD,
-} from '../channel-words.ts';
-import { type CliError, failed, misconfigured } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
-import { coreSettings } from '../config-location.ts';
+} from '../names/channel-words.ts';
+import { isoTime, relativeTime } from '../names/typed-values.ts';
 import { confirm, readToken } from '../terminal.ts';
-import { isoTime, relativeTime } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
 type Linked = Extract<LinkOutcome, { linked: true }>;

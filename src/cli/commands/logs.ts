@@ -1,9 +1,7 @@
 import { jsonObjectOrNull } from '../../channel/json-object.ts';
 import { formatLogLine } from '../../daemon/admin/records.ts';
 import { escapeControls, maskTokens } from '../../daemon/admin/texts.ts';
-import { channelNames } from '../channel-words.ts';
 import { failed, misconfigured, usageError } from '../cli-error.ts';
-import { entryInWords } from '../code-words.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import {
@@ -17,8 +15,10 @@ import {
   rotatedFiles,
   tail,
 } from '../log-file.ts';
-import { parseSince, wholeNumber } from '../typed-values.ts';
-import { expectChannel } from '../who.ts';
+import { channelNames } from '../names/channel-words.ts';
+import { entryInWords } from '../names/code-words.ts';
+import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { expectChannel } from '../names/who.ts';
 
 /** Maximum number of lines that are printed if neither -n nor --since is given. */
 const LINES = 50;

@@ -3,9 +3,9 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
+import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
+import { idIn } from '../names/whole-id.ts';
 import { confirm } from '../terminal.ts';
-import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { idIn } from '../whole-id.ts';
 import { withMemories, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

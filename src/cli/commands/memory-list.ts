@@ -1,10 +1,17 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import { MEMORY_COLUMNS } from '../memory-view.ts';
+import {
+  expectKnownUser,
+  expectOneWho,
+  expectWho,
+  WHO_ARGUMENT,
+  WHO_OPTIONS,
+  whoInWords,
+} from '../names/who.ts';
+import { withShortIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { expectKnownUser, expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { withShortIds } from '../whole-id.ts';
+import { MEMORY_COLUMNS } from '../views/memory-view.ts';
 import { printStored, withMemories } from '../with-store.ts';
 
 export const command: CommandRecord = {

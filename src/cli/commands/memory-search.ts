@@ -2,10 +2,10 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
-import { type ListedMemory, MEMORY_COLUMNS } from '../memory-view.ts';
+import { wholeNumber } from '../names/typed-values.ts';
+import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { wholeNumber } from '../typed-values.ts';
-import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { type ListedMemory, MEMORY_COLUMNS } from '../views/memory-view.ts';
 import { printStored, withMemories } from '../with-store.ts';
 
 export const command: CommandRecord = {

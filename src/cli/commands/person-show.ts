@@ -3,9 +3,9 @@ import { listMemories } from '../../daemon/admin/records.ts';
 import { escapeControls } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
-import { summarizePerson } from '../person-summary.ts';
-import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
+import { expectKnownUser, recordsView, withPerson } from '../views/person-records.ts';
+import { summarizePerson } from '../views/person-summary.ts';
 
 export const command: CommandRecord = {
   description:

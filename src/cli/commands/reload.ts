@@ -4,7 +4,7 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, unavailable } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
-import { wholeNumber } from '../typed-values.ts';
+import { wholeNumber } from '../names/typed-values.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

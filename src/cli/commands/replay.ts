@@ -15,11 +15,11 @@ import { withRegistry } from '../../daemon/admin/tools.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { namedAgent } from '../named-agent.ts';
+import { namedAgent } from '../names/named-agent.ts';
+import { wholeNumber } from '../names/typed-values.ts';
 import { readRecording } from '../recorded-run.ts';
-import { replayInWords, replayView } from '../replay-view.ts';
 import { confirm } from '../terminal.ts';
-import { wholeNumber } from '../typed-values.ts';
+import { replayInWords, replayView } from '../views/replay-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -2,8 +2,8 @@ import { shortId } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import { sessionNotFound } from '../session-view.ts';
-import { wholeSessionId } from '../whole-id.ts';
+import { wholeSessionId } from '../names/whole-id.ts';
+import { sessionNotFound } from '../views/session-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,10 +1,10 @@
-import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
+import { channelNames } from '../names/channel-words.ts';
+import { wholeNumber } from '../names/typed-values.ts';
+import { expectChannel, usersNamed } from '../names/who.ts';
+import { shownIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { SESSION_COLUMNS, withState } from '../session-view.ts';
-import { wholeNumber } from '../typed-values.ts';
-import { expectChannel, usersNamed } from '../who.ts';
-import { shownIds } from '../whole-id.ts';
+import { SESSION_COLUMNS, withState } from '../views/session-view.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,11 +1,11 @@
 import type { StoredTurn } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { adviceFor } from '../advice.ts';
+import { adviceFor } from '../advice/advice.ts';
 import type { CommandRecord } from '../command.ts';
+import { isoTime } from '../names/typed-values.ts';
+import { wholeSessionId } from '../names/whole-id.ts';
 import { indent, toJson } from '../output.ts';
-import { SESSION_DETAILS, sessionNotFound, withState } from '../session-view.ts';
-import { isoTime } from '../typed-values.ts';
-import { wholeSessionId } from '../whole-id.ts';
+import { SESSION_DETAILS, sessionNotFound, withState } from '../views/session-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -3,9 +3,10 @@ import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { isStandInAddress } from '../../daemon/admin/channels.ts';
 import { maskTokens } from '../../daemon/admin/texts.ts';
-import { simulatedChannels } from '../channel-words.ts';
 import { EXIT, unavailable, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
+import { simulatedChannels } from '../names/channel-words.ts';
+import { wholeNumber } from '../names/typed-values.ts';
 import type { Output } from '../output.ts';
 import { daemonAddress, URL_OPTION } from '../running-daemon.ts';
 import { KINDS, loadScenario, openDaemonRecords, planBatches, type Scenario } from '../simulate/scenario.ts';
@@ -13,7 +14,6 @@ import { isAnswered, Simulation, type SimulationEvent } from '../simulate/simula
 import { answerAsPlatform, type Behavior, listenAsPlatform } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords } from '../simulate/view.ts';
 import { TOKEN_SHOWS } from '../terminal.ts';
-import { wholeNumber } from '../typed-values.ts';
 
 /** The buttons of a question. */
 const PRESSES = ['yes', 'no'] as const;

@@ -1,9 +1,9 @@
 import { type RunningDaemon, runningDaemons, sharesStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { channelInWords } from '../channel-titles.ts';
 import { EXIT, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
+import { channelInWords } from '../names/channel-titles.ts';
 import type { Column, Output } from '../output.ts';
 import {
   adminAddress,

@@ -4,7 +4,7 @@ import { demandedClaims, TOKEN_MAX, tokenSigner } from '../../daemon/admin/token
 import { misconfigured, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation, coreSettings } from '../config-location.ts';
-import { parseDuration } from '../typed-values.ts';
+import { parseDuration } from '../names/typed-values.ts';
 
 const YEAR = 31_536_000;
 

@@ -3,9 +3,9 @@ import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
+import { durationInWords, isoTimeOrNull } from '../names/typed-values.ts';
 import type { Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
-import { durationInWords, isoTimeOrNull } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,10 +1,11 @@
 import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Store, StoreUnavailable } from '../../daemon/admin/store.ts';
 import { printable, printableLines } from '../../daemon/admin/texts.ts';
-import { channelInWords } from '../channel-titles.ts';
 import { CliError, EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
+import { channelInWords } from '../names/channel-titles.ts';
+import { durationInWords, isoTime, wholeNumber } from '../names/typed-values.ts';
 import { type Column, createOutput, type Output } from '../output.ts';
 import {
   adminAddress,
@@ -22,7 +23,6 @@ import {
   TRACES_MAX,
   takeSnapshot,
 } from '../top/snapshot.ts';
-import { durationInWords, isoTime, wholeNumber } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

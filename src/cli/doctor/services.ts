@@ -9,7 +9,7 @@ import {
 } from '../../daemon/admin/probes.ts';
 import type { Configuration, Settings } from '../../daemon/admin/settings.ts';
 import { type SourceEntry, type SourceState, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
-import { adviceFor } from '../advice.ts';
+import { adviceFor } from '../advice/advice.ts';
 import { createFindings, describeFailure, type Finding, type ProbeClient, readText } from './finding.ts';
 
 const WHOSE = 'the business API';

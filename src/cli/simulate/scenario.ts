@@ -18,7 +18,7 @@ import { openStore, StoreMissing, StoreOfAnotherLayout, StoreUnavailable } from 
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation, readDevSettings, USING_DEV_SETTINGS } from '../config-location.ts';
-import { wholeNumber } from '../typed-values.ts';
+import { wholeNumber } from '../names/typed-values.ts';
 
 /** A channel, the simulator of its platform, and the settings of both. */
 export interface Scenario {

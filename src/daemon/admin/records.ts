@@ -16,17 +16,17 @@ import {
 } from '../session/jwt-context.ts';
 import { openTurnText, type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { Action } from '../store/actions.ts';
-import type { Renewal } from '../store/link-renewals.ts';
-import { type Link, userOfKey } from '../store/links.ts';
-import type { Memory, MemoryStore } from '../store/memories.ts';
+import type { Action } from '../store/actions/actions.ts';
+import type { Renewal } from '../store/links/link-renewals.ts';
+import { type Link, userOfKey } from '../store/links/links.ts';
+import type { Memory, MemoryStore } from '../store/memories/memories.ts';
 import {
   countRecords,
   FilesNotRewritten,
   type PersonRecords,
   type PersonSelector,
   type PersonStore,
-} from '../store/persons.ts';
+} from '../store/persons/persons.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../time/clock.ts';
 import { openActionText, resolveOutcome, whyNotSent } from '../tools/journal/action-record.ts';

@@ -2,7 +2,7 @@ import { StoreUnavailable } from '../errors.ts';
 import { memoryBackend, sharesStore } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failures.ts';
-import type { MemoryStore } from '../store/memories.ts';
+import type { MemoryStore } from '../store/memories/memories.ts';
 import type { Replica } from '../store/replicas.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../time/clock.ts';
@@ -12,15 +12,15 @@ import { lazy } from './lazy.ts';
  * The store of the daemon, as an administrator opens it: beside a running daemon, and never created unless a command
  * asks for it. The database is loaded when a store is opened.
  */
-export { type Action, toQuestionId } from '../store/actions.ts';
+export { type Action, toQuestionId } from '../store/actions/actions.ts';
 export type { AuditLine } from '../store/audit.ts';
 export type { Feedback } from '../store/feedback.ts';
-export type { GuardList, GuardStore } from '../store/guard.ts';
 export type { IdKind } from '../store/ids.ts';
 export { shortened } from '../store/ids.ts';
-export type { InboxCount, InboxMessage, InboxState } from '../store/inbox.ts';
-export type { Memory } from '../store/memories.ts';
-export type { Outage } from '../store/outages.ts';
+export type { InboxCount, InboxMessage, InboxState } from '../store/inbox/inbox.ts';
+export type { Outage } from '../store/inbox/outages.ts';
+export type { GuardList, GuardStore } from '../store/limits/guard.ts';
+export type { Memory } from '../store/memories/memories.ts';
 export type { KeyCensus } from '../store/store.ts';
 export type { StreamCount } from '../store/streams.ts';
 export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';

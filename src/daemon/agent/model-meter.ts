@@ -1,7 +1,7 @@
 import type { MeteredCall, ModelCallContent, ModelCallResult, ModelMeter } from '../../agent/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
-import type { BudgetStore } from '../store/budgets.ts';
+import type { BudgetStore } from '../store/limits/budgets.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { type Clock, randomSuffix } from '../time/clock.ts';
 import { ContextEnded } from '../time/time-limit.ts';

@@ -3,7 +3,7 @@ import { AgentdError } from '../errors.ts';
 import type { LogoutClaims, LogoutVerdict } from '../identity/logout-token.ts';
 import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { AddOutcome } from '../store/sign-out-marks.ts';
+import type { AddOutcome } from '../store/links/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { countRequest } from './rate-limit.ts';
 

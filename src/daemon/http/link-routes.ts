@@ -10,7 +10,7 @@ import { createCode, maskedId } from '../linking/link-codes.ts';
 import { codeRecord } from '../linking/link-ids.ts';
 import { removeFound } from '../linking/links.ts';
 import type { Services } from '../message/services.ts';
-import type { LinkCode } from '../store/link-codes.ts';
+import type { LinkCode } from '../store/links/link-codes.ts';
 import { settledWithin } from '../time/time-limit.ts';
 import { checkMediaType } from './body.ts';
 import { validateOnce } from './received-request.ts';

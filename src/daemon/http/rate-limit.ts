@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { WindowState } from '../store/limits.ts';
+import type { WindowState } from '../store/limits/limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Middleware } from './exchange.ts';
 import type { ReceivedRequest } from './received-request.ts';

@@ -2,7 +2,7 @@ import type { ChannelPlugin, ClosedQuestion, IncomingMessage } from '../../chann
 import { sendersReading } from '../linking/senders-texts.ts';
 import { decisionInWords } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
-import type { InboxMessage } from '../store/inbox.ts';
+import type { InboxMessage } from '../store/inbox/inbox.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { visible } from '../tools/confirmation/plain-value.ts';
 import { confirmationIn } from './outgoing.ts';

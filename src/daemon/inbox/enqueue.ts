@@ -15,7 +15,7 @@ import { maskMessage, requireMessages } from '../message/arrival.ts';
 import { answersQuestion, guardedText } from '../message/guard.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { Arrival, Collects, NewInboxMessage } from '../store/inbox.ts';
+import type { Arrival, Collects, NewInboxMessage } from '../store/inbox/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { endCodesIn, takeLinkCodes } from './link-codes.ts';
 import { noticeTo, tooMany } from './notify.ts';

@@ -6,7 +6,7 @@ import { effectiveExpiry, findLink } from '../linking/find-link.ts';
 import { codeAlone, maskCodes } from '../linking/link-code-text.ts';
 import { codeHashes, knownCodesIn } from '../linking/link-codes.ts';
 import { sessionTag } from '../session/session.ts';
-import type { CodeClaimed, LinkCode } from '../store/link-codes.ts';
+import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import { endCollecting } from './end-collecting.ts';

@@ -4,7 +4,7 @@ import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/ind
 import { AgentdError } from '../errors.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { NewInboxMessage } from '../store/inbox.ts';
+import type { NewInboxMessage } from '../store/inbox/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { endCollecting } from './end-collecting.ts';
 import { omitPrivate, sealReplyTo } from './outgoing.ts';

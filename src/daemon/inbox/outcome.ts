@@ -3,7 +3,7 @@ import { AgentFailure, requestedWait } from '../agent/agent.ts';
 import { AgentdError } from '../errors.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { AttemptOutcome, FinalFailure, InboxMessage } from '../store/inbox.ts';
+import type { AttemptOutcome, FinalFailure, InboxMessage } from '../store/inbox/inbox.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { backOff, isNetworkFailure, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import type { PlatformFailure } from './platform-reach.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject, OutgoingReply, ReplyConfirmation } from '../../channel/index.ts';
 import type { PartsMemory } from '../../channel/reply-parts.ts';
 import type { Seal } from '../identity/seal.ts';
-import type { InboxMessage, InboxStore, StoredQuestion } from '../store/inbox.ts';
+import type { InboxMessage, InboxStore, StoredQuestion } from '../store/inbox/inbox.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { ChannelHealth } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
-import type { Outage, OutageReason } from '../store/outages.ts';
+import type { Outage, OutageReason } from '../store/inbox/outages.ts';
 import { backOff, LONGEST_MS } from '../time/retry.ts';
 
 /** A platform counts as unreachable after this many consecutive messages have failed to reach it. */

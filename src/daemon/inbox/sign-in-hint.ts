@@ -1,6 +1,6 @@
 import { fillIn, type JsonObject, type PrivateSession } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
-import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox.ts';
+import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { LaterChannel } from './delivery.ts';
 import { noticeTo } from './notify.ts';

@@ -1,5 +1,5 @@
 import type { Services } from '../message/services.ts';
-import type { InboxMessage } from '../store/inbox.ts';
+import type { InboxMessage } from '../store/inbox/inbox.ts';
 
 /**
  * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the

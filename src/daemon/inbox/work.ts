@@ -1,8 +1,8 @@
 import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
-import { REAP_MS } from '../store/claims.ts';
-import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox.ts';
-import type { Outage } from '../store/outages.ts';
+import { REAP_MS } from '../store/claims/claims.ts';
+import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/inbox.ts';
+import type { Outage } from '../store/inbox/outages.ts';
 import { every } from '../time/clock.ts';
 import { Delivery, type LaterChannel } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';

@@ -1,6 +1,6 @@
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims, TokenVerdict } from '../identity/identity.ts';
-import type { Claimant, LinkCode } from '../store/link-codes.ts';
+import type { Claimant, LinkCode } from '../store/links/link-codes.ts';
 import type { Store } from '../store/store.ts';
 import {
   changing,

@@ -4,7 +4,7 @@ import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import { type Claims, type PersonKey, personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
-import { type Link, type LinkHow, userOfKey } from '../store/links.ts';
+import { type Link, type LinkHow, userOfKey } from '../store/links/links.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';

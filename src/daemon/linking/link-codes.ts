@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { AgentdError } from '../errors.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
-import { CODES_MAX, WINDOW_MS } from '../store/link-codes.ts';
+import { CODES_MAX, WINDOW_MS } from '../store/links/link-codes.ts';
 import type { Store } from '../store/store.ts';
 import { codesIn, generateCode, maskCodes } from './link-code-text.ts';
 import { codeRecord } from './link-ids.ts';

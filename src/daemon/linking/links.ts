@@ -6,8 +6,8 @@ import {
   type TokenReason,
   type TokenVerdict,
 } from '../identity/identity.ts';
-import type { NewLinkNotice } from '../store/link-notices.ts';
-import { type LinkHow, userOfKey } from '../store/links.ts';
+import type { NewLinkNotice } from '../store/links/link-notices.ts';
+import { type LinkHow, userOfKey } from '../store/links/links.ts';
 import type { Store } from '../store/store.ts';
 import {
   changing,

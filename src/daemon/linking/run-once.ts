@@ -3,7 +3,7 @@ import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
-import type { ClaimKeeper } from '../store/claim-keeper.ts';
+import type { ClaimKeeper } from '../store/claims/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
 import { Cancellation } from '../time/cancellation.ts';
 

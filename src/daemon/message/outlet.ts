@@ -1,6 +1,6 @@
 import type { Confirmation, Receipts } from '../../channel/index.ts';
-import type { SignInHint, StoredQuestion } from '../store/inbox.ts';
-import type { TurnChanges } from '../store/turns.ts';
+import type { SignInHint, StoredQuestion } from '../store/inbox/inbox.ts';
+import type { TurnChanges } from '../store/sessions/turns.ts';
 import type { ToolProgress } from '../tools/perform-call.ts';
 
 /**

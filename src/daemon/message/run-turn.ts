@@ -1,8 +1,8 @@
 import { clientTag } from '../session/ids.ts';
 import { ClaimLost, CommitUnknown } from '../store/failures.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
+import type { TurnChanges } from '../store/sessions/turns.ts';
 import type { StreamStore } from '../store/streams.ts';
-import type { TurnChanges } from '../store/turns.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import type { CompleteReply } from './outlet.ts';

@@ -8,7 +8,7 @@ import type { Log } from '../process/log.ts';
 import type { LinkRenewer } from '../renewal/link-renewer.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { ClaimKeeper } from '../store/claim-keeper.ts';
+import type { ClaimKeeper } from '../store/claims/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { AlarmClock } from '../time/clock.ts';

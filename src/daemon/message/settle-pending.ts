@@ -1,5 +1,5 @@
 import { AgentdError } from '../errors.ts';
-import { type Action, seenReplies, toQuestionId } from '../store/actions.ts';
+import { type Action, seenReplies, toQuestionId } from '../store/actions/actions.ts';
 import { ClaimLost } from '../store/failures.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {

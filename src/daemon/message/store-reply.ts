@@ -1,10 +1,10 @@
 import type { Usage } from '../agent/model-meter.ts';
 import { type ErrorCode, StoreUnavailable } from '../errors.ts';
 import type { StoredTurn } from '../session/session.ts';
-import type { NewPendingAction } from '../store/actions.ts';
+import type { NewPendingAction } from '../store/actions/actions.ts';
 import { ClaimLost, CommitUnknown } from '../store/failures.ts';
 import { ANONYMOUS_ANSWER_MS, clientOfKey } from '../store/idempotency.ts';
-import type { TurnChanges } from '../store/turns.ts';
+import type { TurnChanges } from '../store/sessions/turns.ts';
 import { identifyConfirmer } from '../tools/confirmation/judge-answer.ts';
 import type { CompleteReply, ReplyQuestion } from './outlet.ts';
 import type { RunRecord } from './run/record.ts';

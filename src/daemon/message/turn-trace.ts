@@ -1,5 +1,5 @@
 import { type PersonKey, personFrom } from '../identity/identity.ts';
-import type { Rerun } from '../store/inbox.ts';
+import type { Rerun } from '../store/inbox/inbox.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';

@@ -2,9 +2,9 @@ import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { LogoutClaims } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
-import { userOfKey } from '../store/links.ts';
-import type { EndedToken } from '../store/sign-out-ends.ts';
-import type { AddOutcome } from '../store/sign-out-marks.ts';
+import { userOfKey } from '../store/links/links.ts';
+import type { EndedToken } from '../store/links/sign-out-ends.ts';
+import type { AddOutcome } from '../store/links/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { sealedRecord } from './stored-tokens.ts';
 

@@ -6,8 +6,8 @@ import { codeRecord } from '../linking/link-ids.ts';
 import { tokenRecord } from '../message/create-stream.ts';
 import type { Log } from '../process/log.ts';
 import { sealRecord } from '../session/jwt-context.ts';
+import type { StoredToken } from '../store/persons/stored-tokens.ts';
 import type { Store } from '../store/store.ts';
-import type { StoredToken } from '../store/stored-tokens.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
 import { actionTextRecord } from '../tools/journal/action-record.ts';
 

@@ -1,8 +1,8 @@
 import { FEEDBACK } from './feedback.ts';
 import { ANONYMOUS_ANSWER_MS, KEY } from './idempotency.ts';
 import type { Kind, Tx } from './kernels/kernel.ts';
-import { SESSION, sessionIds } from './session-document.ts';
-import { endSession } from './sessions.ts';
+import { SESSION, sessionIds } from './sessions/session-document.ts';
+import { endSession } from './sessions/sessions.ts';
 import { dropStream, STREAM } from './streams.ts';
 
 /** A kind whose documents are deleted to make room if they count for an anonymous client (ANONYMOUS_STORE_BYTES). */

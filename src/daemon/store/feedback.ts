@@ -3,7 +3,7 @@ import { type Session, type StoredTurn, sessionTag } from '../session/session.ts
 import { DONE_MS } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
-import { findSession, SESSION } from './session-document.ts';
+import { findSession, SESSION } from './sessions/session-document.ts';
 
 /**
  * What people thought of answers: one rating for each turn. A rating ends with the trace of its turn. Comments are

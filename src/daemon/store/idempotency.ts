@@ -9,8 +9,8 @@ import {
   newClaim,
   ONLY_CLAIMS,
   renewed,
-} from './claim-state.ts';
-import { CLAIM_MS, type KeyClaim } from './claims.ts';
+} from './claims/claim-state.ts';
+import { CLAIM_MS, type KeyClaim } from './claims/claims.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
 /** How long a key stays bound to its body after its request failed, ms. */

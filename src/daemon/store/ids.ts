@@ -1,8 +1,8 @@
 import { FEEDBACK } from './feedback.ts';
-import { MESSAGE } from './inbox-document.ts';
+import { MESSAGE } from './inbox/inbox-document.ts';
 import type { Kernel } from './kernels/kernel.ts';
 import { RECORDING } from './recordings.ts';
-import { SESSION, sessionIds } from './session-document.ts';
+import { SESSION, sessionIds } from './sessions/session-document.ts';
 import type { TraceRings } from './traces.ts';
 
 /**

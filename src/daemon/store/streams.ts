@@ -10,8 +10,8 @@ import {
   newClaim,
   ONLY_CLAIMS,
   renewed,
-} from './claim-state.ts';
-import type { StreamClaim } from './claims.ts';
+} from './claims/claim-state.ts';
+import type { StreamClaim } from './claims/claims.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
 /**

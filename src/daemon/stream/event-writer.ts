@@ -1,8 +1,8 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
-import type { StreamClaim } from '../store/claims.ts';
+import type { StreamClaim } from '../store/claims/claims.ts';
+import type { TurnChanges } from '../store/sessions/turns.ts';
 import type { StreamStore } from '../store/streams.ts';
-import type { TurnChanges } from '../store/turns.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { numbered, type StreamEventData } from './events.ts';
 

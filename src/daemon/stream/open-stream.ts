@@ -6,7 +6,7 @@ import type {
   StreamEvent,
 } from '../../channel/index.ts';
 import { otherBody, refuseOthersAnswer, stillRunning } from '../message/keys.ts';
-import type { StreamClaim } from '../store/claims.ts';
+import type { StreamClaim } from '../store/claims/claims.ts';
 import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import type { Ticket } from '../time/tickets.ts';

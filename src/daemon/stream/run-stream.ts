@@ -5,7 +5,7 @@ import type { Services } from '../message/services.ts';
 import { runStream as steps } from '../message/steps.ts';
 import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
-import { REAP_MS, type StreamClaim } from '../store/claims.ts';
+import { REAP_MS, type StreamClaim } from '../store/claims/claims.ts';
 import type { StreamStore } from '../store/streams.ts';
 import { Cancellation } from '../time/cancellation.ts';
 import { type AlarmClock, every, timeOrderedId } from '../time/clock.ts';

@@ -1,6 +1,6 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
-import type { StreamClaim } from '../store/claims.ts';
+import type { StreamClaim } from '../store/claims/claims.ts';
 import { every } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { admitAgain, admitReader, findStream, refuseForeignPage } from './admit-reader.ts';

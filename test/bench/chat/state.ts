@@ -4,7 +4,7 @@ import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import { SESSION } from '../../../src/daemon/store/session-document.ts';
+import { SESSION } from '../../../src/daemon/store/sessions/session-document.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { storedDocuments } from '../../support/stored-documents.ts';
 import { openStoreAt } from '../store.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { devNull, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MESSAGE } from '../../../src/daemon/store/inbox-document.ts';
+import { MESSAGE } from '../../../src/daemon/store/inbox/inbox-document.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { storedDocuments } from '../../support/stored-documents.ts';
 import type { Benchmark, Effort, Sample } from '../benchmark.ts';

@@ -10,7 +10,7 @@ import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
-import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
+import type { MemoryStore } from '../../../src/daemon/store/memories/memories.ts';
 import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { ada, bob } from '../../contract/fixtures.ts';

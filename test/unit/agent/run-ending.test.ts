@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
-import { adviceFor } from '../../../src/cli/advice.ts';
-import { traceInWords } from '../../../src/cli/trace-view.ts';
+import { adviceFor } from '../../../src/cli/advice/advice.ts';
+import { traceInWords } from '../../../src/cli/views/trace-view.ts';
 import { createLlm } from '../../../src/daemon/agent/llm/llm.ts';
 import type { Trace } from '../../../src/daemon/trace/trace.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';

@@ -7,7 +7,7 @@ import { runProgram } from '../../../src/cli/program.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { openSeal } from '../../../src/daemon/identity/seal.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import type { ActionOutcome, NewAction } from '../../../src/daemon/store/actions.ts';
+import type { ActionOutcome, NewAction } from '../../../src/daemon/store/actions/actions.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import { type AlarmClock, systemClock } from '../../../src/daemon/time/clock.ts';
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';

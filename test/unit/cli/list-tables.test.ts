@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ACTION_COLUMNS } from '../../../src/cli/action-view.ts';
-import { FEEDBACK_COLUMNS } from '../../../src/cli/feedback-view.ts';
-import { MESSAGE_COLUMNS } from '../../../src/cli/inbox-view.ts';
-import { LINK_LIST_COLUMNS } from '../../../src/cli/link-view.ts';
-import { MEMORY_COLUMNS } from '../../../src/cli/memory-view.ts';
 import { type Column, createOutput } from '../../../src/cli/output.ts';
-import { SESSION_COLUMNS } from '../../../src/cli/session-view.ts';
+import { ACTION_COLUMNS } from '../../../src/cli/views/action-view.ts';
+import { FEEDBACK_COLUMNS } from '../../../src/cli/views/feedback-view.ts';
+import { MESSAGE_COLUMNS } from '../../../src/cli/views/inbox-view.ts';
+import { LINK_LIST_COLUMNS } from '../../../src/cli/views/link-view.ts';
+import { MEMORY_COLUMNS } from '../../../src/cli/views/memory-view.ts';
+import { SESSION_COLUMNS } from '../../../src/cli/views/session-view.ts';
 import { capture } from './captured-output.ts';
 
 const NOW = Date.now();

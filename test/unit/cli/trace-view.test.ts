@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listFindings, traceInWords, traceView } from '../../../src/cli/trace-view.ts';
+import { listFindings, traceInWords, traceView } from '../../../src/cli/views/trace-view.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { capturedOutput } from './captured-output.ts';
 

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { durationInWords, parseDuration, parseSince, relativeTime } from '../../../src/cli/typed-values.ts';
+import {
+  durationInWords,
+  parseDuration,
+  parseSince,
+  relativeTime,
+} from '../../../src/cli/names/typed-values.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { idIn, shownIds, wholeId, wholeSessionId } from '../../../src/cli/whole-id.ts';
+import { idIn, shownIds, wholeId, wholeSessionId } from '../../../src/cli/names/whole-id.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import { anInboxMessage, aSession } from '../../contract/fixtures.ts';

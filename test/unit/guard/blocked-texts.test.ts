@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ENGLISH, wordsForFailure } from '../../../plugins/webchat/widget/texts.ts';
-import { adviceFor } from '../../../src/cli/advice.ts';
+import { adviceFor } from '../../../src/cli/advice/advice.ts';
 import { describeRefusal } from '../../../src/cli/chat/stream-client.ts';
 
 /** The texts for a sender, and for an operator, about a message that the loop guard blocked. */

@@ -3,7 +3,7 @@ import type { ChannelHealth } from '../../../src/channel/index.ts';
 import { Readiness, renewalCheck } from '../../../src/daemon/http/admin-server.ts';
 import { health } from '../../../src/daemon/http/routes.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
-import type { ClientRefusal } from '../../../src/daemon/store/link-renewals.ts';
+import type { ClientRefusal } from '../../../src/daemon/store/links/link-renewals.ts';
 import type { ReplicaStore } from '../../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../../src/daemon/store/store.ts';
 

@@ -9,7 +9,7 @@ import { findLink } from '../../../src/daemon/linking/find-link.ts';
 import { codeHashes } from '../../../src/daemon/linking/link-codes.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
-import { CODES_MAX } from '../../../src/daemon/store/link-codes.ts';
+import { CODES_MAX } from '../../../src/daemon/store/links/link-codes.ts';
 import { TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
 import { testServices } from '../../support/services.ts';

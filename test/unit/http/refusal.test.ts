@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../../src/channel/index.ts';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
-import type { LimitStore } from '../../../src/daemon/store/limits.ts';
+import type { LimitStore } from '../../../src/daemon/store/limits/limits.ts';
 import { closeAll, post, problem, type Served, serve } from './serve.ts';
 
 /** A route that also answers refusals with its own kind of object. */

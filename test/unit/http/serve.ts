@@ -7,7 +7,7 @@ import { type PersonKey, personKey, type TokenValidator } from '../../../src/dae
 import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import type { LimitStore } from '../../../src/daemon/store/limits.ts';
+import type { LimitStore } from '../../../src/daemon/store/limits/limits.ts';
 import { NO_OBSERVER } from '../../../src/daemon/trace/observer.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 

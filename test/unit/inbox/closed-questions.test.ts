@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { DeliveryFailed } from '../../../src/daemon/inbox/outcome.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
-import { REAP_MS } from '../../../src/daemon/store/claims.ts';
+import { REAP_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { TELEX } from '../../support/later-services.ts';

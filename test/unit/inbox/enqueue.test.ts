@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
-import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/inbox.ts';
+import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/inbox/inbox.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { ChannelPlugin } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
-import type { InboxStore } from '../../../src/daemon/store/inbox.ts';
+import type { InboxStore } from '../../../src/daemon/store/inbox/inbox.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';

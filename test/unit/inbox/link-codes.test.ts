@@ -13,8 +13,8 @@ import { createCode, type MadeCode } from '../../../src/daemon/linking/link-code
 import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
-import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
-import { WRONG_MAX } from '../../../src/daemon/store/link-codes.ts';
+import type { InboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
+import { WRONG_MAX } from '../../../src/daemon/store/links/link-codes.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { TELEX } from '../../support/later-services.ts';

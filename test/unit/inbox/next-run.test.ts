@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { afterFailedRun } from '../../../src/daemon/inbox/outcome.ts';
-import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import type { InboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 
 const BUDGETS = { INBOX_MAX_ATTEMPTS: 2, INBOX_RUN_SECONDS: 60 };

@@ -5,7 +5,7 @@ import { enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { type Notifier, notify, Throttle } from '../../../src/daemon/inbox/notify.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
-import type { InboxMessage, InboxState } from '../../../src/daemon/store/inbox.ts';
+import type { InboxMessage, InboxState } from '../../../src/daemon/store/inbox/inbox.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';

@@ -4,7 +4,7 @@ import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
 import { modelFailure } from '../../../src/daemon/agent/llm/model-failure.ts';
-import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import type { InboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { SECRET } from '../../support/daemon.ts';
 import { isThorough } from '../../support/effort.ts';

@@ -10,7 +10,7 @@ import { notify, Throttle } from '../../../src/daemon/inbox/notify.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import type { InboxState } from '../../../src/daemon/store/inbox.ts';
+import type { InboxState } from '../../../src/daemon/store/inbox/inbox.ts';
 import { TELEX } from '../../support/later-services.ts';
 import { testServices } from '../../support/services.ts';
 import { capturedOutput, exitCodeOf } from '../cli/captured-output.ts';

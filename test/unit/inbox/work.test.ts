@@ -3,7 +3,7 @@ import msgbot from '../../../plugins/msgbot/index.ts';
 import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
-import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import type { InboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { InboxProcess } from '../../support/inbox-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

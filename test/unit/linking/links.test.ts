@@ -12,7 +12,7 @@ import {
 } from '../../../src/daemon/linking/find-link.ts';
 import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/linking/links.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import type { LinkStore } from '../../../src/daemon/store/links.ts';
+import type { LinkStore } from '../../../src/daemon/store/links/links.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createStream } from '../../../src/daemon/message/create-stream.ts';
 import { deduplicate, deduplicateStream } from '../../../src/daemon/message/deduplicate.ts';
-import type { KeyClaim } from '../../../src/daemon/store/claims.ts';
+import type { KeyClaim } from '../../../src/daemon/store/claims/claims.ts';
 import {
   aMessage,
   aTurnOf,

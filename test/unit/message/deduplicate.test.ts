@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { deduplicate, deduplicateRun } from '../../../src/daemon/message/deduplicate.ts';
-import type { KeyClaim } from '../../../src/daemon/store/claims.ts';
-import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import type { KeyClaim } from '../../../src/daemon/store/claims/claims.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import {
   aMessage,
   aTurnOf,

@@ -3,7 +3,7 @@ import { turnKey } from '../../../src/daemon/message/keys.ts';
 import { lockSession } from '../../../src/daemon/message/lock-session.ts';
 import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { generateSessionId } from '../../../src/daemon/session/ids.ts';
-import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';

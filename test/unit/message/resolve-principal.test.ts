@@ -3,7 +3,7 @@ import type { Credential } from '../../../src/daemon/identity/identity.ts';
 import { resolvePrincipal } from '../../../src/daemon/message/resolve-principal.ts';
 import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
 import { type Session, sessionTag } from '../../../src/daemon/session/session.ts';
-import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import {

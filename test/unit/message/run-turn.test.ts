@@ -4,7 +4,7 @@ import { runTurn } from '../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../src/daemon/message/steps.ts';
 import { buildTrace } from '../../../src/daemon/message/turn-trace.ts';
 import { withTurn } from '../../../src/daemon/message/with-turn.ts';
-import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { aSession, aStream } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import {

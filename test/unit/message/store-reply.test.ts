@@ -3,7 +3,7 @@ import type { Receipts } from '../../../src/channel/index.ts';
 import { sendReply } from '../../../src/daemon/message/send-reply.ts';
 import { storeReply } from '../../../src/daemon/message/store-reply.ts';
 import type { AskedQuestion } from '../../../src/daemon/message/turn.ts';
-import { CLAIM_MS, type KeyClaim } from '../../../src/daemon/store/claims.ts';
+import { CLAIM_MS, type KeyClaim } from '../../../src/daemon/store/claims/claims.ts';
 import { anInboxMessage, aSession, aStream, aTurn } from '../../contract/fixtures.ts';
 import { aTurnOf, locked, named, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { createGauges } from '../../../src/daemon/metrics/measured-store.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
-import type { InboxCount } from '../../../src/daemon/store/inbox.ts';
+import type { InboxCount } from '../../../src/daemon/store/inbox/inbox.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const NOW = 1_000_000;

@@ -8,7 +8,7 @@ import { tokenRecord } from '../../../src/daemon/message/create-stream.ts';
 import { sealStoredTokens } from '../../../src/daemon/sealing/stored-tokens.ts';
 import { sealRecord, storedToken } from '../../../src/daemon/session/jwt-context.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import type { NewAction } from '../../../src/daemon/store/actions.ts';
+import type { NewAction } from '../../../src/daemon/store/actions/actions.ts';
 import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';

@@ -1,6 +1,6 @@
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage } from '../../../src/daemon/guard/verdict.ts';
-import type { Arrival, NewInboxMessage } from '../../../src/daemon/store/inbox.ts';
+import type { Arrival, NewInboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 
 /** A message that a platform delivered, from the user u1 in the session `chat:s`. */

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
-import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
-import { SESSION } from '../../../src/daemon/store/session-document.ts';
+import { SESSION } from '../../../src/daemon/store/sessions/session-document.ts';
 import { ada, anInboxMessage, aSession, aStream, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { beginFullTurn } from '../../contract/turns-contract.ts';

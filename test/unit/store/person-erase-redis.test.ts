@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
-import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
+import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { anAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';

@@ -1,10 +1,10 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { Database } from '../../../src/daemon/store/kernels/postgres/database.ts';
 import { PostgresKernel } from '../../../src/daemon/store/kernels/postgres/kernel.ts';
 import { openPostgresStore } from '../../../src/daemon/store/kernels/postgres/store.ts';
-import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
+import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { anAction, anInboxMessage, aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { claimSession, saveSession } from '../../contract/store-writes.ts';

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { RedisConnection } from '../../../src/daemon/store/kernels/redis/connection.ts';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
-import type { RenewalClaim } from '../../../src/daemon/store/link-renewals.ts';
+import type { RenewalClaim } from '../../../src/daemon/store/links/link-renewals.ts';
+import type { StoredToken } from '../../../src/daemon/store/persons/stored-tokens.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
-import type { StoredToken } from '../../../src/daemon/store/stored-tokens.ts';
 import {
   ada,
   anAction,

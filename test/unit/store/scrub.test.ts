@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { scrub } from '../../../src/daemon/store/kernels/sqlite/scrub.ts';
-import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
+import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts';
 
 test('while another process reads the database, its files cannot be cleaned; the error says what to do', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agentd-scrub-'));

@@ -3,9 +3,9 @@ import { existsSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { RESERVE_BYTES } from '../../../src/daemon/store/disk/reserve.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
-import { RESERVE_BYTES } from '../../../src/daemon/store/reserve.ts';
 import { aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { commitUnderClaim } from '../../contract/store-writes.ts';
 import { canMount, smallDisk } from '../../support/small-disk.ts';

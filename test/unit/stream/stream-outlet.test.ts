@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { AgentdError } from '../../../src/daemon/errors.ts';
 import type { CompleteReply } from '../../../src/daemon/message/outlet.ts';
-import type { StreamClaim } from '../../../src/daemon/store/claims.ts';
+import type { StreamClaim } from '../../../src/daemon/store/claims/claims.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
 import { numbered, started } from '../../../src/daemon/stream/events.ts';
 import { StopRequest } from '../../../src/daemon/stream/stop-stream.ts';

@@ -1,6 +1,6 @@
 import type { ToolAnswer } from '../../../agent/index.ts';
 import { findSendersLink } from '../../linking/find-link.ts';
-import type { Action } from '../../store/actions.ts';
+import type { Action } from '../../store/actions/actions.ts';
 import { ClaimLost } from '../../store/failures.ts';
 import { chooseCredentials } from '../../tools/choose-credential.ts';
 import { recordedSummary } from '../../tools/journal/action-record.ts';

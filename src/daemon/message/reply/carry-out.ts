@@ -1,5 +1,5 @@
 import type { ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
-import type { Action } from '../../store/actions.ts';
+import type { Action } from '../../store/actions/actions.ts';
 import { ClaimLost } from '../../store/failures.ts';
 import { type ConfirmedCall, type Executed, executeConfirmed } from '../../tools/bind-tools.ts';
 import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';

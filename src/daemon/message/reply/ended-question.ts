@@ -1,4 +1,4 @@
-import type { Action } from '../../store/actions.ts';
+import type { Action } from '../../store/actions/actions.ts';
 import type { ProseName } from '../../texts/text-records.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import type { ActionOutcomeNow, NotSent } from '../../tools/journal/action-record.ts';

@@ -1,4 +1,4 @@
-import type { SignInHint } from '../../store/inbox.ts';
+import type { SignInHint } from '../../store/inbox/inbox.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
 import type { Runnable, SignInNeeded } from '../turn.ts';

@@ -1,5 +1,5 @@
 import { isBuiltin } from '../../agent/builtin.ts';
-import { type Action, SENT_MAX } from '../../store/actions.ts';
+import { type Action, SENT_MAX } from '../../store/actions/actions.ts';
 import { findClaim } from '../../texts/claims/find-claim.ts';
 import { offersWrites } from '../../tools/bind-tools.ts';
 import type { Run } from '../run/run.ts';

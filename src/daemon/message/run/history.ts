@@ -1,10 +1,10 @@
 import type { PastCall, PastExchange } from '../../../agent/index.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { isTainted, openTurnText, type StoredTurn, sessionTag } from '../../session/session.ts';
-import type { HistoryReader } from '../../store/sessions.ts';
-import { shownTurns } from '../../store/sessions.ts';
-import type { Summary } from '../../store/summaries.ts';
-import { BEGUN_TURNS } from '../../store/turns.ts';
+import type { HistoryReader } from '../../store/sessions/sessions.ts';
+import { shownTurns } from '../../store/sessions/sessions.ts';
+import type { Summary } from '../../store/sessions/summaries.ts';
+import { BEGUN_TURNS } from '../../store/sessions/turns.ts';
 import type { Services } from '../services.ts';
 import type { Answering, Locked, Resolved } from '../turn.ts';
 

@@ -4,7 +4,7 @@ import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts
 import type { RunRecorder } from '../../agent/run-recorder.ts';
 import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
 import { listSpellings } from '../../linking/link-ids.ts';
-import type { Action, OwnActions } from '../../store/actions.ts';
+import type { Action, OwnActions } from '../../store/actions/actions.ts';
 import { randomSuffix } from '../../time/clock.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
 import type { ServerPage } from '../../tools/answer.ts';

@@ -3,7 +3,7 @@ import { estimateTokens } from '../../agent/model-meter.ts';
 import { fittingExchanges } from '../../agent/prompt.ts';
 import { type StoredTurn, sessionTag } from '../../session/session.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { Summary } from '../../store/summaries.ts';
+import type { Summary } from '../../store/sessions/summaries.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import { Trace } from '../../trace/trace.ts';
 import type { StepLine } from '../../trace/trace-record.ts';

@@ -1,9 +1,9 @@
 import type { TokenOrigin } from '../../identity/identity.ts';
-import type { ClaimKeeper } from '../../store/claim-keeper.ts';
-import type { SessionClaim } from '../../store/claims.ts';
-import type { SessionStore } from '../../store/sessions.ts';
+import type { ClaimKeeper } from '../../store/claims/claim-keeper.ts';
+import type { SessionClaim } from '../../store/claims/claims.ts';
+import type { SessionStore } from '../../store/sessions/sessions.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/sessions/turns.ts';
 import type { Store } from '../../store/store.ts';
-import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/turns.ts';
 import type { Cancellation } from '../../time/cancellation.ts';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';

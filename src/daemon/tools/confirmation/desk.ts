@@ -1,7 +1,7 @@
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { Action, NewPendingAction } from '../../store/actions.ts';
+import type { Action, NewPendingAction } from '../../store/actions/actions.ts';
 import { digestRecord } from '../definition-digest.ts';
 import { closeActionText, openActionText } from '../journal/action-record.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';

@@ -1,6 +1,6 @@
 import { AgentdError } from '../../errors.ts';
 import type { PersonKey, Principal } from '../../identity/identity.ts';
-import { type Action, seenReplies } from '../../store/actions.ts';
+import { type Action, seenReplies } from '../../store/actions/actions.ts';
 
 /** The properties of a message that matter for an action that is waiting in its session. */
 export interface AnswerFacts {

@@ -1,5 +1,5 @@
 import type { Seal } from '../../identity/seal.ts';
-import type { Action, ActionState } from '../../store/actions.ts';
+import type { Action, ActionState } from '../../store/actions/actions.ts';
 
 /** The texts of an action that are sealed. */
 type ActionText = 'args' | 'summary' | 'answer';

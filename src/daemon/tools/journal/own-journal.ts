@@ -1,6 +1,6 @@
 import type { OwnJournal } from '../../agent/agent.ts';
 import type { Seal } from '../../identity/seal.ts';
-import type { ActionStore, OwnActions } from '../../store/actions.ts';
+import type { ActionStore, OwnActions } from '../../store/actions/actions.ts';
 import type { Clock } from '../../time/clock.ts';
 import { recordedSummary, resolveOutcome } from './action-record.ts';
 

@@ -10,7 +10,7 @@ import type {
   ActionStore,
   NewAction,
   RunClaims,
-} from '../../store/actions.ts';
+} from '../../store/actions/actions.ts';
 import type { Clock } from '../../time/clock.ts';
 import { visible } from '../confirmation/plain-value.ts';
 import { buildQuestion, questionLine } from '../confirmation/question.ts';

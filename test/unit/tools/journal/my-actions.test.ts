@@ -3,7 +3,7 @@ import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { createSeal } from '../../../../src/daemon/identity/seal.ts';
 import { selectOwnActions } from '../../../../src/daemon/message/run/run.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import type { ActionOutcome, NewAction } from '../../../../src/daemon/store/actions.ts';
+import type { ActionOutcome, NewAction } from '../../../../src/daemon/store/actions/actions.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../../src/daemon/store/store.ts';

@@ -3,7 +3,7 @@ import type { ToolAnswer } from '../../../../src/agent/index.ts';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { createSeal, SEALED } from '../../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import { CLAIM_MS, type SessionClaim } from '../../../../src/daemon/store/claims.ts';
+import { CLAIM_MS, type SessionClaim } from '../../../../src/daemon/store/claims/claims.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../../src/daemon/store/store.ts';

@@ -2,10 +2,10 @@ import type { MemoryOwner } from '../../../identity/memory-owner.ts';
 import type { Log } from '../../../process/log.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
-import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';
-import { aliasChange } from '../../memories.ts';
-import { extractTerms, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
-import { rankMemories } from '../../rank-memories.ts';
+import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories/memories.ts';
+import { aliasChange } from '../../memories/memories.ts';
+import { extractTerms, type WantedTerm, wantedTerms } from '../../memories/memory-terms.ts';
+import { rankMemories } from '../../memories/rank-memories.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate, readSteps } from './migrations.ts';
 

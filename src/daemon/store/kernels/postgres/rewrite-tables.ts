@@ -1,4 +1,4 @@
-import { FilesNotRewritten } from '../../persons.ts';
+import { FilesNotRewritten } from '../../persons/persons.ts';
 import type { Database } from './database.ts';
 
 const ADVICE =

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { FilesNotRewritten } from '../../persons.ts';
+import { FilesNotRewritten } from '../../persons/persons.ts';
 
 /** How often to check whether the server is done, ms. */
 const ASK_MS = 50;

@@ -1,5 +1,5 @@
 import { parseRedisUrl } from '../../../settings/addresses.ts';
-import { LINK } from '../../links.ts';
+import { LINK } from '../../links/links.ts';
 import { type ReplicaStore, replicaStore } from '../../replicas.ts';
 import { type Bounds, type Store, storeOver } from '../../store.ts';
 import { countKeys } from './census.ts';

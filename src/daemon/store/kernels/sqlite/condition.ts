@@ -1,5 +1,5 @@
+import type { Volume } from '../../disk/volume.ts';
 import type { StoreCondition } from '../../store.ts';
-import type { Volume } from '../../volume.ts';
 import { isBusy, isOutOfSpace } from './unavailable.ts';
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import type { Reserve } from '../../reserve.ts';
-import type { Volume } from '../../volume.ts';
+import type { Reserve } from '../../disk/reserve.ts';
+import type { Volume } from '../../disk/volume.ts';
 import { emptyLog } from './database.ts';
 import { isEnvironmentFailure, isOutOfSpace } from './unavailable.ts';
 

@@ -1,10 +1,10 @@
 import type Database from 'better-sqlite3';
 import type { MemoryOwner } from '../../../identity/memory-owner.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
-import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';
-import { aliasChange } from '../../memories.ts';
-import { extractTerms, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
-import { rankMemories } from '../../rank-memories.ts';
+import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories/memories.ts';
+import { aliasChange } from '../../memories/memories.ts';
+import { extractTerms, type WantedTerm, wantedTerms } from '../../memories/memory-terms.ts';
+import { rankMemories } from '../../memories/rank-memories.ts';
 import type { SqliteKernel } from './kernel.ts';
 import { retrying } from './unavailable.ts';
 

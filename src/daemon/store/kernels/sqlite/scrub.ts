@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import { FilesNotRewritten } from '../../persons.ts';
+import { FilesNotRewritten } from '../../persons/persons.ts';
 import { sync } from './backup.ts';
 import { isBusy } from './unavailable.ts';
 

@@ -1,11 +1,11 @@
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { MEMORIES_MAX } from '../../bounds.ts';
+import { Reserve } from '../../disk/reserve.ts';
+import { Volume } from '../../disk/volume.ts';
 import { StoreFull } from '../../failures.ts';
 import type { OpenOptions } from '../../open.ts';
-import { Reserve } from '../../reserve.ts';
 import { type Bounds, type Store, type StoreMaintenance, storeOver } from '../../store.ts';
-import { Volume } from '../../volume.ts';
 import type { Kind } from '../kernel.ts';
 import { AnonymousBytes } from './anonymous-bytes.ts';
 import { copyTo, lastBackupAt } from './backup.ts';

@@ -1,0 +1,68 @@
+import type { PassedState } from '../../daemon/admin/records.ts';
+import { adviceFor } from '../advice/advice.ts';
+import { wrapText } from '../wrap-text.ts';
+import { channelInWords } from './channel-titles.ts';
+
+/** The states of a session (agentd-identity(7), "States of a session"), in words. */
+export const STATE_WORDS: Readonly<Record<PassedState, string>> = {
+  NoSession: 'There was no session yet.',
+  SessionCreated: 'The session is new.',
+  NoJWT: 'Nobody is signed in.',
+  JWTReceived: 'The message brought a token.',
+  InvalidJWT: 'The token is not valid.',
+  ValidJWT: 'A person is signed in.',
+  SessionExpired: 'The session has expired.',
+};
+
+/** The capital words in the log lines of the loop guard (agentd-message(7), "Log lines of the guard"). */
+export const GUARD_WORDS: Readonly<Record<string, string>> = {
+  CIRCUIT_OPEN: 'The loop guard now blocks the user.',
+  TURN_LIMIT: 'The loop guard blocks the session, which has reached its limit of messages.',
+  DUPLICATE: 'A message that was blocked arrived again.',
+};
+
+/** What a code in a log or a trace means, in one sentence. Undefined if it is not known. */
+function codeInWords(code: string): string | undefined {
+  for (const words of [STATE_WORDS, GUARD_WORDS] as Readonly<Record<string, string>>[])
+    if (Object.hasOwn(words, code)) return words[code];
+  return adviceFor(code)?.happened;
+}
+
+/** A line for each code that is known, with what it means. */
+export function codeLegend(codes: readonly string[], width: number): string {
+  const known = codes.flatMap((code) => {
+    const words = codeInWords(code);
+    return words === undefined ? [] : [{ code, words }];
+  });
+  const indent = Math.max(0, ...known.map(({ code }) => code.length)) + 2;
+  return known
+    .flatMap(({ code, words }) =>
+      wrapText(words, Math.max(20, width - indent)).map(
+        (line, index) => `${(index === 0 ? code : '').padEnd(indent)}${line}\n`,
+      ),
+    )
+    .join('');
+}
+
+/** The members of a log entry that are codes. */
+const CODED = ['reason', 'code', 'state', 'outcome', 'failure', 'because'];
+
+/**
+ * The words for a log entry: the platform and user that its text names, and what its codes mean. Empty if there are
+ * none.
+ */
+export function entryInWords(entry: Readonly<Record<string, unknown>>): string {
+  const msg = String(entry.msg ?? '');
+  const fields = CODED.flatMap((name) => (typeof entry[name] === 'string' ? [entry[name]] : []));
+  const inText = msg.match(/\b(?:[A-Z]+_[A-Z]+|DUPLICATE|[a-z]+(?:_[a-z]+)+)\b|(?<=\breason=)\w+/g) ?? [];
+  const meanings = [...new Set([...inText, ...fields])].flatMap((code) => codeInWords(code) ?? []);
+  return [...whoIn(entry, msg), ...new Set(meanings)].join(' ');
+}
+
+function whoIn({ channel }: Readonly<Record<string, unknown>>, msg: string): string[] {
+  const [, platform = channel, user] = /\bplatform=(\S+) user=("[^"]*"|\S+)/.exec(msg) ?? [];
+  if (typeof platform !== 'string') return [];
+  const title = channelInWords(platform);
+  if (user !== undefined) return [`User ${user} of ${title}.`];
+  return title === platform ? [] : [`${title}.`];
+}

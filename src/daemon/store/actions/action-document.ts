@@ -1,0 +1,87 @@
+import type { IndexEntry, Kind, Tx } from '../kernels/kernel.ts';
+import { byPersonOrNull } from '../persons/by-person.ts';
+import { findSession } from '../sessions/session-document.ts';
+import type { Action } from './actions.ts';
+
+interface UnsentReply {
+  readonly message_id: string;
+  /** Whether the reply ends with the question about the action. */
+  readonly asks: boolean;
+}
+
+/** An action, the properties that only a pending action has, and its place in the order of storing. */
+export interface StoredAction {
+  action: Action;
+  asked_by: string | null;
+  /** The replies to the person that have not been sent yet, by the ids of their inbox messages. */
+  unsent_replies?: readonly UnsentReply[];
+  answer_ms: number;
+  serial: number;
+  /** When the record is deleted, ms since the epoch. */
+  expires_at: number;
+}
+
+export const ACTION: Kind<StoredAction> = {
+  name: 'action',
+  isSparse: true,
+  expires: ({ expires_at }) => expires_at,
+  indexes: ({ action, asked_by, unsent_replies = [], serial }) => {
+    const { state, session_tag, turn_key, platform, user_id } = action;
+    if (state !== 'pending') return [[`turn ${turn_key}`, serial]];
+    const places: IndexEntry[] = [[`pending in ${session_tag}`, serial]];
+    const unsent = unsent_replies.map(({ message_id }) => message_id);
+    if (asked_by !== null && action.asked_at === null) unsent.push(asked_by);
+    for (const message_id of new Set(unsent)) places.push([`asked by ${message_id}`, serial]);
+    if (platform !== null && user_id !== null) places.push([pendingKey(platform, user_id), serial]);
+    const person = byPersonOrNull(action.person);
+    if (person !== null) places.push([pendingFor(person), serial]);
+    return places;
+  },
+  isWide: (index) => index.startsWith('turn '),
+};
+
+/** The index of the pending actions of a person. @param person `byPerson` */
+export function pendingFor(person: string): string {
+  return `pending for ${person}`;
+}
+
+/** The index of the pending actions of a platform's user. */
+export function pendingKey(platform: string, user_id: string): string {
+  return `pending of ${JSON.stringify([platform, user_id])}`;
+}
+
+/** Stores an action with these changes. */
+export function put(tx: Tx, stored: StoredAction, to: Partial<StoredAction>): void {
+  tx.put(ACTION, stored.action.action_id, { ...stored, ...to });
+}
+
+export function change(tx: Tx, stored: StoredAction, to: Partial<Action>): void {
+  tx.put(ACTION, stored.action.action_id, { ...stored, action: { ...stored.action, ...to } });
+}
+
+export function isOpen(tx: Tx, action: Action): boolean {
+  return (
+    isPending(action, tx.now) && action.session_tag !== null && findSession(tx, action.session_tag) !== null
+  );
+}
+
+/** Whether the action waits to be confirmed and has not expired. */
+export function isPending({ state, expires_at }: Action, now: number): boolean {
+  return state === 'pending' && (expires_at ?? 0) > now;
+}
+
+export function asItIsNow(action: Action, now: number): Action {
+  return action.state !== 'pending' || isPending(action, now) ? action : { ...action, state: 'expired' };
+}
+
+/** `ActionStore.ofQuestion`, as they are stored. */
+export function actionsOfQuestion(tx: Tx, question_id: string): Action[] {
+  const alone = tx.get(ACTION, question_id);
+  if (alone !== null) return alone.action.question === undefined ? [alone.action] : [];
+  const found: Action[] = [];
+  for (let number = 1; ; number++) {
+    const next = tx.get(ACTION, `${question_id}:${number}`);
+    if (next === null) return found;
+    found.push(next.action);
+  }
+}

@@ -1,0 +1,171 @@
+import { keepsSession } from '../claims/claim-state.ts';
+import { holdsKey, noteStarted } from '../idempotency.ts';
+import type { Kernel, Tx } from '../kernels/kernel.ts';
+import { listed } from '../listed.ts';
+import { declinedIn, findSession, noteDeclined } from '../sessions/session-document.ts';
+import { ACTION, actionsOfQuestion, asItIsNow, change, isOpen } from './action-document.ts';
+import {
+  type Action,
+  type ActionFilter,
+  type ActionStore,
+  type RunClaims,
+  SENT_MAX,
+  toQuestionId,
+} from './actions.ts';
+import { closeCards } from './question-cards.ts';
+import { pendingActionsIn, withdrawActions } from './questions.ts';
+import { newestWrites, noteWrite, SESSION_WRITE } from './session-writes.ts';
+
+/** Maximum number of actions of one turn that a step reads. */
+const READ_MAX = 1000;
+
+export function actionStore(
+  kernel: Kernel,
+  { actionsRetentionMs }: { actionsRetentionMs: number },
+): ActionStore {
+  const journaled = <R>(work: (tx: Tx) => R) => kernel.step(work, { journal: true });
+  return {
+    pendingIn: (session_tag) => kernel.step((tx) => pendingActionsIn(tx, session_tag)),
+    find: (action_id) =>
+      kernel.step((tx) => {
+        const stored = tx.get(ACTION, action_id);
+        return stored && asItIsNow(stored.action, tx.now);
+      }),
+    ofQuestion: (question_id) =>
+      kernel.step((tx) => actionsOfQuestion(tx, question_id).map((action) => asItIsNow(action, tx.now))),
+    answer: (claim, { confirmed, declined, answered_at }, turn_key) =>
+      journaled((tx) => {
+        if (!keepsSession(tx, claim)) return 'lost';
+        const answered = [
+          ...confirmed.map((id) => [id, { state: 'confirmed', answered_at }] as const),
+          ...declined.map((id) => [id, { state: 'declined', finished_at: tx.now, answered_at }] as const),
+        ].map(([id, to]) => ({ stored: tx.get(ACTION, id), to }));
+        for (const { stored } of answered)
+          if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
+        for (const { stored, to } of answered) if (stored !== null) change(tx, stored, { ...to, turn_key });
+        noteDeclined(tx, claim.session_tag, declined);
+        return 'settled';
+      }),
+    settle: (claim, action_id, to, turn_key) =>
+      journaled((tx) => {
+        if (!keepsSession(tx, claim)) return 'lost';
+        const stored = tx.get(ACTION, action_id);
+        if (stored?.action.session_tag !== claim.session_tag || !maySettle(tx, stored.action, turn_key))
+          return 'gone';
+        const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
+        change(tx, stored, { state: to, turn_key, ...times });
+        if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
+        else if (stored.action.state === 'pending') closeCards(tx, toQuestionId(stored.action));
+        return 'settled';
+      }),
+    withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
+    start: (held, action) =>
+      journaled((tx) => {
+        if (held !== null && !areHeld(tx, held)) return { outcome: 'lost' };
+        const known = tx.get(ACTION, action.action_id)?.action;
+        if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
+        if (held?.key) noteStarted(tx, held.key.key);
+        const expires_at = tx.now + actionsRetentionMs;
+        noteWrite(tx, action.action_id, action.session_tag, expires_at);
+        tx.put(ACTION, action.action_id, {
+          action: {
+            ...action,
+            ...{ state: 'started', principal: null, attempt: 1, status: null, answer: null },
+            ...{
+              asked_at: null,
+              expires_at: null,
+              created_at: tx.now,
+              started_at: tx.now,
+              finished_at: null,
+            },
+          },
+          asked_by: null,
+          answer_ms: 0,
+          serial: tx.serial(),
+          expires_at,
+        });
+        return { outcome: 'started' };
+      }),
+    restart: (held, action_id, attempt) =>
+      journaled((tx) => {
+        if (!areHeld(tx, held)) return 'lost';
+        const stored = tx.get(ACTION, action_id);
+        if (stored?.action.attempt !== attempt || !isUncertain(stored.action)) return 'gone';
+        change(tx, stored, {
+          ...{ state: 'started', attempt: attempt + 1, status: null, answer: null },
+          ...{ started_at: tx.now, finished_at: null },
+        });
+        return 'started';
+      }),
+    finish: (action_id, attempt, outcome) =>
+      kernel.step((tx) => {
+        const stored = tx.get(ACTION, action_id);
+        if (stored === null) return;
+        const { action } = stored;
+        const isLate = outcome.state === 'done' && (isUncertain(action) || action.state === 'failed');
+        if (isLate || (action.attempt === attempt && isUncertain(action)))
+          change(tx, stored, { ...outcome, finished_at: tx.now });
+      }),
+    ofTurn: (turn_key) => kernel.step((tx) => actionsOfTurn(tx, turn_key)),
+    sentIn: (session_tag) => kernel.step((tx) => sentIn(tx, session_tag)),
+    wroteSince: (session_tag, tool, within_ms) =>
+      kernel.step((tx) => {
+        const sent = sentIn(tx, session_tag);
+        const late = sent.filter(({ started_at, finished_at }) => {
+          return (finished_at ?? started_at ?? 0) > tx.now - within_ms;
+        });
+        return (
+          late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed')
+        );
+      }),
+    list: async (filter) =>
+      (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
+        .sort((a, b) => b.serial - a.serial)
+        .slice(0, filter.limit)
+        .map(({ action }) => action),
+  };
+}
+
+/** Deletes an action. */
+export function dropAction(tx: Tx, action_id: string): void {
+  tx.delete(SESSION_WRITE, action_id);
+  tx.delete(ACTION, action_id);
+}
+
+function sentIn(tx: Tx, session_tag: string): Action[] {
+  return newestWrites(tx, session_tag, SENT_MAX).flatMap((id) => tx.get(ACTION, id)?.action ?? []);
+}
+
+/** `ActionStore.ofTurn`. */
+export function actionsOfTurn(tx: Tx, turn_key: string): Action[] {
+  return tx.first(ACTION, `turn ${turn_key}`, READ_MAX).map(({ doc }) => doc.action);
+}
+
+function areHeld(tx: Tx, { session, key }: RunClaims): boolean {
+  return keepsSession(tx, session) && (key === null || holdsKey(tx, key));
+}
+
+/** Whether the call was sent or was about to be sent, but its outcome is not known. */
+function isUncertain({ state }: Action): boolean {
+  return state === 'started' || state === 'unknown';
+}
+
+function isListed(action: Action, { who, session, since = 0 }: ActionFilter): boolean {
+  if (action.started_at === null || action.started_at < since) return false;
+  if (session !== undefined && session !== action.session_tag && session !== action.session_id) return false;
+  if (who === undefined) return true;
+  if ('person' in who) return action.person === who.person;
+  const isTheirs = action.platform === who.platform && action.user_id === who.user_id;
+  return isTheirs && !(who.nobodys && action.person !== null);
+}
+
+/** The actions of the session that were declined in the last 10 minutes, oldest first. */
+export function declinedActionsIn(tx: Tx, session_tag: string): Action[] {
+  return declinedIn(tx, session_tag).flatMap((action_id) => tx.get(ACTION, action_id)?.action ?? []);
+}
+
+/** Whether this turn may settle the action: the action is pending, or this turn has recorded that it is confirmed. */
+function maySettle(tx: Tx, action: Action, turn_key: string): boolean {
+  if (action.state !== 'confirmed') return isOpen(tx, action);
+  return action.turn_key === turn_key && findSession(tx, action.session_tag ?? '') !== null;
+}

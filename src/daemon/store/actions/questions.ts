@@ -1,0 +1,204 @@
+import { sessionTag } from '../../session/session.ts';
+import type { Kernel, Tx } from '../kernels/kernel.ts';
+import { findSession } from '../sessions/session-document.ts';
+import {
+  ACTION,
+  change,
+  isPending,
+  pendingFor,
+  pendingKey,
+  put,
+  type StoredAction,
+} from './action-document.ts';
+import {
+  type Action,
+  type NewPendingAction,
+  type ReplyToAsked,
+  seenReplies,
+  toQuestionId,
+  type WithdrawnActions,
+} from './actions.ts';
+import { closeCards } from './question-cards.ts';
+
+/** Maximum number of pending actions that a step reads. */
+const READ_MAX = 1000;
+
+/** Maximum number of replies that a question remembers. Those before them are long past. */
+const SEEN_MAX = 20;
+
+/**
+ * Stores the actions that the committed turn asks the person to confirm. They replace an earlier question to the same
+ * person.
+ */
+export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRetentionMs: number): void {
+  const [first] = added;
+  if (first === undefined) return;
+  for (const stored of pendingIn(tx, first.session_tag))
+    if (stored.action.principal === first.principal) withdraw(tx, stored);
+  for (const { asked_by, answer_ms, unasked_ms, ...action } of added)
+    tx.put(ACTION, action.action_id, {
+      action: {
+        ...action,
+        ...{ state: 'pending', attempt: 0, status: null, answer: null, created_at: tx.now },
+        ...(asked_by === null
+          ? { asked_at: tx.now, expires_at: tx.now + answer_ms }
+          : { asked_at: null, expires_at: tx.now + unasked_ms }),
+        ...{ started_at: null, finished_at: null },
+      },
+      asked_by,
+      answer_ms,
+      serial: tx.serial(),
+      expires_at: tx.now + actionsRetentionMs,
+    });
+}
+
+/**
+ * Records for the pending actions of a session what the committed reply says about their question. From then on, an
+ * expired question to the same person is no longer the end of the newest reply.
+ */
+export function noteReply(tx: Tx, session_tag: string, reply: ReplyToAsked): void {
+  for (const stored of indexed(tx, `pending in ${session_tag}`)) {
+    if (stored.action.principal !== reply.principal) continue;
+    const question_id = toQuestionId(stored.action);
+    if (!isPending(stored.action, tx.now)) expire(tx, stored);
+    else if (question_id === reply.withdraws) withdraw(tx, stored);
+    else noteOpen(tx, stored, reply, question_id === reply.repeats?.question_id);
+  }
+}
+
+function noteOpen(tx: Tx, stored: StoredAction, { sent_by, repeats }: ReplyToAsked, asks: boolean): void {
+  const { unsent_replies = [] } = stored;
+  const counted = asks && repeats?.counts === true ? { repeats: (stored.action.repeats ?? 0) + 1 } : {};
+  if (sent_by === null) change(tx, stored, { ...counted, ...seen(tx, stored, asks) });
+  else
+    put(tx, stored, {
+      action: { ...stored.action, ...counted },
+      unsent_replies: [...unsent_replies, { message_id: sent_by, asks }],
+    });
+}
+
+/** Records that the reply of this inbox message was sent, and with it the question at its end, if it has one. */
+export function noteAsked(tx: Tx, message_id: string): void {
+  for (const stored of askedBy(tx, message_id)) {
+    const { action, asked_by, unsent_replies = [] } = stored;
+    const asks =
+      asked_by === message_id || unsent_replies.some((one) => one.asks && one.message_id === message_id);
+    const isFirst = asks && action.asked_at === null;
+    put(tx, stored, {
+      action: {
+        ...action,
+        ...seen(tx, stored, asks),
+        ...(isFirst ? { asked_at: tx.now, expires_at: tx.now + stored.answer_ms } : {}),
+      },
+      unsent_replies: unsent_replies.filter((one) => one.message_id !== message_id),
+    });
+  }
+}
+
+/** Records that a person got a text in place of a reply, which asks nothing. */
+export function noteNotice(tx: Tx, session_id: string, user_id: string): void {
+  const found = findSession(tx, session_id);
+  if (found === null) return;
+  for (const stored of pendingIn(tx, sessionTag(found.session)))
+    if (stored.action.user_id === user_id) change(tx, stored, seen(tx, stored, false));
+}
+
+/**
+ * Records that the reply of this message will not be sent. Withdraws the actions whose question was in no other reply.
+ */
+export function dropUnasked(tx: Tx, message_id: string): void {
+  for (const stored of askedBy(tx, message_id)) {
+    const unsent_replies = (stored.unsent_replies ?? []).filter((one) => one.message_id !== message_id);
+    const isAsked = stored.action.asked_at !== null || unsent_replies.some(({ asks }) => asks);
+    const isAskedElsewhere = isAsked || stored.asked_by !== message_id;
+    if (isAskedElsewhere) put(tx, stored, { unsent_replies });
+    else withdraw(tx, stored);
+  }
+}
+
+/** The replies after one more has left. */
+function seen(tx: Tx, { action }: StoredAction, asks: boolean): Pick<Action, 'seen_replies'> {
+  const before = seenReplies(action);
+  if (before.at(-1)?.asks === asks) return {};
+  return { seen_replies: [...before, { at: tx.now, asks }].slice(-SEEN_MAX) };
+}
+
+/** `ActionStore.withdraw`. */
+export function withdrawActions(tx: Tx, of: WithdrawnActions): void {
+  for (const stored of meantBy(tx, of)) withdraw(tx, stored);
+}
+
+/** Withdraws the pending actions of a session that ends. */
+export function withdrawIn(tx: Tx, session_tag: string): void {
+  for (const stored of pendingIn(tx, session_tag)) withdraw(tx, stored);
+}
+
+/** Withdraws all pending actions. */
+export async function withdrawAll(kernel: Kernel): Promise<void> {
+  for await (const { key, doc } of kernel.scan(ACTION)) {
+    if (doc.action.state !== 'pending') continue;
+    await kernel.step((tx) => {
+      const stored = tx.get(ACTION, key);
+      if (stored?.action.state === 'pending') withdraw(tx, stored);
+    });
+  }
+}
+
+/** The pending actions of a person in every tenant. @param person `byPerson` */
+export function pendingActionsFor(tx: Tx, person: string): Action[] {
+  return waiting(tx, pendingFor(person)).map(({ action }) => action);
+}
+
+/** The actions of a session whose question has expired, and is still the end of the newest reply to its person. */
+export function lapsedActionsIn(tx: Tx, session_tag: string): Action[] {
+  return indexed(tx, `pending in ${session_tag}`)
+    .map(({ action }) => action)
+    .filter((action) => !isPending(action, tx.now));
+}
+
+/** `ActionStore.pendingIn`. */
+export function pendingActionsIn(tx: Tx, session_tag: string): Action[] {
+  const found = pendingIn(tx, session_tag).map(({ action }) => action);
+  return found.length > 0 && findSession(tx, session_tag) !== null ? found : [];
+}
+
+function pendingIn(tx: Tx, session_tag: string): StoredAction[] {
+  return waiting(tx, `pending in ${session_tag}`);
+}
+
+function askedBy(tx: Tx, message_id: string): StoredAction[] {
+  return waiting(tx, `asked by ${message_id}`);
+}
+
+/** The actions of an index of pending ones that have not expired. */
+function waiting(tx: Tx, index: string): StoredAction[] {
+  return indexed(tx, index).filter(({ action }) => isPending(action, tx.now));
+}
+
+function indexed(tx: Tx, index: string): StoredAction[] {
+  return tx.first(ACTION, index, READ_MAX).map(({ doc }) => doc);
+}
+
+function expire(tx: Tx, stored: StoredAction): void {
+  change(tx, stored, { state: 'expired', finished_at: stored.action.expires_at });
+  closeCards(tx, toQuestionId(stored.action));
+}
+
+function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
+  if ('action_id' in of) {
+    const stored = tx.get(ACTION, of.action_id);
+    return stored !== null && isPending(stored.action, tx.now) ? [stored] : [];
+  }
+  if ('session_tag' in of)
+    return pendingIn(tx, of.session_tag).filter(
+      ({ action: { person } }) => of.of === undefined || person === of.of,
+    );
+  return waiting(tx, pendingKey(of.platform, of.user_id)).filter(
+    ({ action: { person } }) => person === null || person !== of.keep,
+  );
+}
+
+function withdraw(tx: Tx, stored: StoredAction): void {
+  change(tx, stored, { state: 'withdrawn', finished_at: tx.now });
+  closeCards(tx, toQuestionId(stored.action));
+}

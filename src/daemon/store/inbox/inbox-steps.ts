@@ -1,0 +1,429 @@
+import { actionsOfQuestion } from '../actions/action-document.ts';
+import { closeDueCards, noteCard } from '../actions/question-cards.ts';
+import { dropUnasked, noteAsked, noteNotice } from '../actions/questions.ts';
+import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from '../bounds.ts';
+import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from '../claims/claim-state.ts';
+import { dueAt } from '../due-at.ts';
+import { noteSentAnswer } from '../feedback.ts';
+import type { Kernel, Tx } from '../kernels/kernel.ts';
+import { checkMessage } from '../limits/guard.ts';
+import { endTurnQuestion, moveQuestion } from '../links/waiting-questions.ts';
+import { listed } from '../listed.ts';
+import type { TurnChanges } from '../sessions/turns.ts';
+import { keepTrace, type TraceRings } from '../traces.ts';
+import { afterVerdict } from './after-verdict.ts';
+import { collectTurn } from './collect-turn.ts';
+import type {
+  AttemptKind,
+  AttemptOutcome,
+  InboxClaim,
+  InboxCount,
+  InboxMessage,
+  InboxStore,
+  NewInboxMessage,
+} from './inbox.ts';
+import {
+  collectingIndex,
+  dropMessage,
+  endCollecting,
+  heads,
+  MESSAGE,
+  putMessage,
+  type StoredMessage,
+  storeMessage,
+  type WaitingHead,
+} from './inbox-document.ts';
+import { listOutages } from './outages.ts';
+import { noteSeen, seenMessage } from './seen.ts';
+import { settled } from './settled.ts';
+
+export interface InboxBounds {
+  inboxMax: number;
+  failedMax: number;
+}
+
+/** How many heads a claim looks at beyond its limit: a clock that was set back can make an earlier one not due. */
+const LOOKED_AT = 64;
+/** Maximum number of messages that one step of `expire` or `reap` changes. */
+const BATCH = 1000;
+/** How many messages one step of `retryFailed` changes. */
+const RETRIED = 100;
+
+export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRings): InboxStore {
+  const claiming = claimSteps(kernel);
+  return {
+    enqueue: (messages) => kernel.step((tx) => enqueue(tx, messages, bounds)),
+    screen: (arrivals, limits) =>
+      kernel.step((tx) => {
+        const verdicts = arrivals.map(({ guarded }) => checkMessage(tx, guarded, limits));
+        const after = arrivals.map((arrival, place) =>
+          afterVerdict(arrival, verdicts[place] as (typeof verdicts)[number], tx.now),
+        );
+        for (const { trace } of after) if (trace !== null) keepTrace(tx, rings.answered, trace);
+        const outcomes = enqueue(
+          tx,
+          after.flatMap(({ message }) => message ?? []),
+          bounds,
+        );
+        return {
+          verdicts,
+          outcomes: outcomes && after.map(({ message }) => (message && outcomes.shift()) ?? null),
+        };
+      }),
+    edit: ({ platform, message_id, user_id, session_id, text }) =>
+      kernel.step((tx) => {
+        const { id } = seenMessage(tx, platform, message_id);
+        const found = id === null ? null : tx.get(MESSAGE, id);
+        if (found?.message.state !== 'waiting' || found.message.attempts > 0) return false;
+        const { message: written, collected, turn_id } = found.message;
+        if (collected !== undefined || turn_id !== undefined) return false;
+        if (written?.user_id !== user_id || found.message.session_id !== session_id) return false;
+        const message = { ...written, text, edited: true as const };
+        putMessage(tx, { ...found, message: { ...found.message, message } });
+        return true;
+      }),
+    claim: (kind, platforms, limit, which = 'fresh') =>
+      claiming((tx) => claim(tx, kind, platforms, limit, which)),
+    take: (platforms, room) =>
+      claiming((tx) => {
+        const outages = listOutages(tx);
+        const near = platforms.filter((name) => !outages.some(({ platform }) => platform === name));
+        const interrupted = holdsInterrupted(tx, 'run', platforms) || holdsInterrupted(tx, 'send', near);
+        if (interrupted) return { outages, interrupted, claims: [] };
+        const taken = [
+          ...claim(tx, 'run', platforms, room.run, 'fresh'),
+          ...claim(tx, 'send', near, room.send, 'fresh'),
+        ];
+        return { outages, interrupted, claims: taken };
+      }),
+    renew: (claim) =>
+      claiming((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx) });
+        return stored !== null;
+      }, ONLY_CLAIMS),
+    collect: (claim) =>
+      kernel.step((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored === null) return null;
+        const { collects, collected = [] } = stored.message;
+        const isFixed = collects === undefined || stored.message.collected !== undefined;
+        const ids = isFixed ? collected : collectTurn(tx, stored);
+        return ids.flatMap((id) => tx.get(MESSAGE, id)?.message ?? []);
+      }),
+    endCollecting: (platform, user_id) =>
+      kernel.step((tx) => {
+        const waiting = tx.first(MESSAGE, collectingIndex(platform, user_id), BATCH);
+        for (const queue of new Set(waiting.map(({ doc }) => doc.message.queue))) endCollecting(tx, queue);
+      }),
+    settle: (claim, outcome) =>
+      kernel.step((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored !== null) settleStored(tx, stored, outcome, bounds);
+        return stored !== null;
+      }),
+    completeSignIn: (claim, hinted) =>
+      kernel.step((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored === null) return null;
+        const { sign_in: _completed, question, ...message } = stored.message;
+        const { reply, begins_at, private_run } = hinted;
+        const asked = question && { ...question, begins_at: begins_at ?? question.begins_at };
+        const completed = { ...message, reply, question: asked };
+        putMessage(tx, { ...stored, message: completed });
+        moveQuestion(tx, message.id, private_run);
+        return completed;
+      }),
+    partsSent: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message.parts_sent ?? 0),
+    notePartsSent: (id, parts) =>
+      kernel.step((tx) => {
+        const stored = tx.get(MESSAGE, id);
+        if (stored !== null && parts > stored.message.parts_sent)
+          putMessage(tx, { ...stored, message: { ...stored.message, parts_sent: parts } });
+      }),
+    expire: (platform, stored_until, failure) =>
+      kernel.step((tx) => {
+        const texts = tx
+          .first(MESSAGE, `replied ${platform}`, BATCH)
+          .filter(({ doc }) => (doc.message.text_stored_at ?? 0) <= stored_until);
+        for (const { doc } of texts) settleStored(tx, doc, { kind: 'failed', failure }, bounds);
+        return texts.length;
+      }),
+    reap: () =>
+      claiming((tx) => {
+        closeDueCards(tx);
+        let reaped = 0;
+        for (const { doc } of tx.first(MESSAGE, 'claimed', BATCH)) {
+          if (doc.claim !== null && isValid(doc.claim, tx)) {
+            const limited = clamped(doc.claim, tx);
+            if (limited !== doc.claim) putMessage(tx, { ...doc, claim: limited });
+            continue;
+          }
+          const { message } = doc;
+          const state = message.state === 'running' ? 'waiting' : message.state;
+          const interrupted = message.interrupted + 1;
+          putMessage(tx, { ...doc, claim: null, message: { ...message, state, interrupted } });
+          reaped++;
+        }
+        return reaped;
+      }),
+    nextDueAt: (kind, platforms) =>
+      kernel.step((tx) => {
+        const times = platforms.flatMap((platform) =>
+          (['fresh', 'interrupted'] as const).flatMap((which) =>
+            heads(tx, which, kind, platform, LOOKED_AT).map((head) => dueTime(tx, head)),
+          ),
+        );
+        return times.length === 0 ? null : Math.min(...times);
+      }),
+    holdsInterrupted: (kind, platforms) => kernel.step((tx) => holdsInterrupted(tx, kind, platforms)),
+    list: async ({ states, limit }) => {
+      const isOpen = states.every((state) => state !== 'done' && state !== 'failed');
+      const found = isOpen
+        ? await kernel.step((tx) => openMessages(tx, bounds))
+        : await listed(kernel, MESSAGE, ({ message }) => states.includes(message.state));
+      return newestFirst(found.filter(({ message }) => states.includes(message.state))).slice(0, limit);
+    },
+    counts: () =>
+      kernel.step((tx) => {
+        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
+        const groups = Map.groupBy([...openMessages(tx, bounds), ...failed], ({ message }) =>
+          JSON.stringify([message.platform, message.state]),
+        );
+        return [...groups.values()].map(countGroup);
+      }),
+    find: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message ?? null),
+    search: (id) =>
+      kernel.step((tx) => {
+        const named = [tx.get(MESSAGE, id)];
+        const colon = id.indexOf(':');
+        for (const message_id of colon < 0 ? [id] : [id, id.slice(colon + 1)])
+          named.push(...tx.first(MESSAGE, `message ${message_id}`, INBOX_FOUND_MAX).map(({ doc }) => doc));
+        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
+        const found = [...named, ...openMessages(tx, bounds), ...failed].filter(
+          (stored): stored is StoredMessage => stored !== null && isNamed(stored.message, id),
+        );
+        const distinct = new Map(found.map((stored) => [stored.message.id, stored]));
+        return newestFirst([...distinct.values()]).slice(0, INBOX_FOUND_MAX);
+      }),
+    retry: (id) =>
+      kernel.step((tx) => {
+        const stored = tx.get(MESSAGE, id);
+        return stored !== null && retry(tx, findTurn(tx, stored));
+      }),
+    async retryFailed({ platform, failed_since = 0 }) {
+      const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
+        state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
+      const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
+      const retried: string[] = [];
+      for (let next = 0; next < meant.length; next += RETRIED) {
+        const batch = meant.slice(next, next + RETRIED);
+        const before = new Set(retried);
+        retried.push(
+          ...(await kernel.step((tx) => {
+            const done = new Set(before);
+            for (const { message } of batch) {
+              const stored = tx.get(MESSAGE, message.id);
+              // The first message of a turn restarts the others, too.
+              const isRestarted = done.has(message.turn_id ?? '');
+              if (stored !== null && (isRestarted || (isMeant(stored) && retry(tx, findTurn(tx, stored)))))
+                done.add(message.id);
+            }
+            return [...done].filter((id) => !before.has(id));
+          })),
+        );
+      }
+      return retried;
+    },
+    discard: (id) =>
+      kernel.step((tx) => {
+        const stored = tx.get(MESSAGE, id);
+        if (stored === null) return false;
+        const first = findTurn(tx, stored);
+        dropUnasked(tx, first.message.id);
+        endTurnQuestion(tx, first.message.id);
+        dropMessage(tx, first);
+        return true;
+      }),
+  };
+}
+
+/** The first message of the turn that a message is part of. */
+function findTurn(tx: Tx, stored: StoredMessage): StoredMessage {
+  const { turn_id } = stored.message;
+  return (turn_id === undefined ? null : tx.get(MESSAGE, turn_id)) ?? stored;
+}
+
+/** The message of a claim that is still held; null if it is lost. */
+export function heldMessage(tx: Tx, { message: { id }, owner }: InboxClaim): StoredMessage | null {
+  const stored = tx.get(MESSAGE, id);
+  return stored?.claim?.owner === owner ? stored : null;
+}
+
+/** Records the outcome of an attempt and ends its claim. */
+export function settleStored(
+  tx: Tx,
+  stored: StoredMessage,
+  outcome: AttemptOutcome,
+  { failedMax }: InboxBounds,
+): void {
+  const message = { ...stored.message, ...settled(stored.message, outcome, tx.now) };
+  putMessage(tx, { ...changed(tx, stored, message), claim: null });
+  if (message.state === 'done') {
+    noteAsked(tx, message.id);
+    if (outcome.kind === 'sent' && outcome.card_id !== undefined && message.question)
+      noteCard(tx, message.id, outcome.card_id, actionsOfQuestion(tx, message.question.id));
+    if (message.follow_up !== undefined) storeMessage(tx, message.follow_up);
+  }
+  const { id: turn_id, platform, session_id, notice, user_id } = message;
+  if (outcome.kind === 'sent' && message.state === 'done' && session_id !== null)
+    noteSentAnswer(tx, { platform, turn_id, session_id }, outcome.sent_ids ?? []);
+  if (message.state !== 'failed') return;
+  if (outcome.kind === 'sent' && notice !== null && session_id !== null && user_id !== null)
+    noteNotice(tx, session_id, user_id);
+  if (message.is_hint) {
+    dropMessage(tx, stored);
+    return;
+  }
+  dropUnasked(tx, message.id);
+  const surplus = tx.count(MESSAGE, 'failed') - failedMax;
+  if (surplus > 0) for (const { doc } of tx.first(MESSAGE, 'failed', surplus)) dropMessage(tx, doc);
+}
+
+/** Stores the reply of a message, and begins the first attempt to send it. */
+export function storeReply(
+  tx: Tx,
+  stored: StoredMessage,
+  { text: reply, question = null, sign_in }: NonNullable<TurnChanges['reply']>,
+): void {
+  putMessage(tx, {
+    ...stored,
+    message: {
+      ...stored.message,
+      ...{ reply, question, state: 'replied', sends: 1, text_stored_at: tx.now, parts_sent: 0 },
+      ...{ failure: null, interrupted: 0 },
+      ...(sign_in === undefined ? {} : { sign_in }),
+    },
+  });
+}
+
+function claim(
+  tx: Tx,
+  kind: AttemptKind,
+  platforms: readonly string[],
+  limit: number,
+  which: 'fresh' | 'interrupted',
+): InboxClaim[] {
+  const interruptions = ({ interrupted }: WaitingHead) => (which === 'fresh' ? 0 : interrupted);
+  return platforms
+    .flatMap((platform) => heads(tx, which, kind, platform, limit + LOOKED_AT))
+    .map((head) => ({ head, due_at: dueTime(tx, head) }))
+    .filter(({ due_at }) => due_at <= tx.now)
+    .sort((one, other) => {
+      const fewer = interruptions(one.head) - interruptions(other.head);
+      return fewer || one.due_at - other.due_at || one.head.serial - other.head.serial;
+    })
+    .slice(0, limit)
+    .map(({ head: { id } }) => {
+      const stored = tx.get(MESSAGE, id);
+      if (stored === null) throw new Error('the first message of a queue is not in the inbox');
+      const taken = { ...stored, message: begun(stored.message, tx.now), claim: newClaim(tx) };
+      putMessage(tx, taken);
+      return { owner: taken.claim.owner, message: taken.message };
+    });
+}
+
+function holdsInterrupted(tx: Tx, kind: AttemptKind, platforms: readonly string[]): boolean {
+  return platforms.some((platform) => heads(tx, 'interrupted', kind, platform, 1).length > 0);
+}
+
+function dueTime(tx: Tx, { due_at, wait_ms }: WaitingHead): number {
+  return dueAt(due_at, wait_ms, tx.now);
+}
+
+/** A message with the wait and the end of its record that follow from its new state. */
+function changed(tx: Tx, stored: StoredMessage, message: InboxMessage): StoredMessage {
+  const { state, ended_at, next_attempt_at } = message;
+  const expires_at = ended_at === null ? null : ended_at + (state === 'done' ? DONE_MS : FAILED_MS);
+  return { ...stored, message, wait_ms: next_attempt_at - tx.now, expires_at };
+}
+
+function retry(tx: Tx, stored: StoredMessage): boolean {
+  const { message } = stored;
+  const { state } = message;
+  if (state !== 'failed' && state !== 'waiting' && state !== 'replied') return false;
+  const anew = state === 'failed' ? begunAnew(message, tx.now) : { ...message, next_attempt_at: tx.now };
+  putMessage(tx, changed(tx, stored, anew));
+  if (message.collected === undefined) endCollecting(tx, message.queue);
+  return true;
+}
+
+function openMessages(tx: Tx, { inboxMax }: InboxBounds): StoredMessage[] {
+  return tx.first(MESSAGE, 'open', inboxMax).map(({ doc }) => doc);
+}
+
+function enqueue(
+  tx: Tx,
+  messages: readonly NewInboxMessage[],
+  { inboxMax }: InboxBounds,
+): ('kept' | 'repeated')[] | null {
+  const names = new Set<string>();
+  const isNew = messages.map(({ platform, message_id }) => {
+    const name = JSON.stringify([platform, message_id]);
+    if (message_id === null) return true;
+    if (names.has(name) || seenMessage(tx, platform, message_id).id !== null) return false;
+    names.add(name);
+    return true;
+  });
+  const fresh = messages.filter((_, place) => isNew[place]);
+  if (fresh.length > 0 && tx.count(MESSAGE, 'open') + fresh.length > inboxMax) return null;
+  for (const message of fresh) {
+    if (message.collects === undefined) endCollecting(tx, message.queue);
+    storeMessage(tx, message);
+    noteSeen(tx, message.platform, message.message_id, { id: message.id, user_id: message.user_id });
+  }
+  return isNew.map((is) => (is ? 'kept' : 'repeated'));
+}
+
+/** The message after an attempt at it has begun. */
+function begun(message: InboxMessage, now: number): InboxMessage {
+  const { state, attempts, first_run_at, sends } = message;
+  if (state === 'replied') return { ...message, sends: sends + 1 };
+  return { ...message, state: 'running', attempts: attempts + 1, first_run_at: first_run_at ?? now };
+}
+
+/**
+ * A failed message after its restart, as if no attempt at it had been made. Its reply continues with the first part
+ * that the platform has not confirmed.
+ */
+function begunAnew(message: InboxMessage, now: number): InboxMessage {
+  const isReplied = message.reply !== null;
+  return {
+    ...message,
+    state: isReplied ? 'replied' : 'waiting',
+    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0, interrupted: 0 },
+    ...{ text_stored_at: isReplied ? now : null, parts_sent: isReplied ? message.parts_sent : 0 },
+    ...{ notice: null, failure: null, notice_failure: null, ended_at: null, next_attempt_at: now },
+  };
+}
+
+function newestFirst(found: readonly StoredMessage[]): InboxMessage[] {
+  return [...found].sort((one, other) => other.serial - one.serial).map(({ message }) => message);
+}
+
+function countGroup(group: readonly StoredMessage[]): InboxCount {
+  const { platform, state } = (group[0] as StoredMessage).message;
+  return {
+    platform,
+    state: state as InboxCount['state'],
+    messages: group.length,
+    oldest_at: Math.min(...group.map(({ message }) => message.received_at)),
+  };
+}
+
+function isNamed(message: InboxMessage, name: string): boolean {
+  const { id, message_id, platform, state, request_id, session_id } = message;
+  if (name === id || name === message_id) return true;
+  if (message_id !== null && name === `${platform}:${message_id}`) return true;
+  return state !== 'done' && (name === request_id || name === session_id);
+}

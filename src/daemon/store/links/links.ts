@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto';
+import type { PersonKey, TokenOrigin } from '../../identity/identity.ts';
+import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { listed } from '../listed.ts';
+import { byPersonOrNull } from '../persons/by-person.ts';
+import { type NewLinkNotice, putNotice } from './link-notices.ts';
+import { LINK_RENEWAL } from './link-renewal-document.ts';
+import { isSignedOut } from './sign-out-marks.ts';
+import { answerQuestion, endQuestion } from './waiting-questions.ts';
+
+/**
+ * Link records (agentd-identity(7), "Links"): which token belongs to a channel's user. The keys have the documented
+ * form `<platform>:jwt:<user_id>`. The value is the token, which the layer above has sealed. The other data of a link
+ * is deleted with the link. A backend in which the value can only be the token stores the other data under separate
+ * keys.
+ */
+export interface LinkStore {
+  /** The link; null if there is none or it has expired. */
+  get(key: string): Promise<Link | null>;
+  /**
+   * The link under the first of these keys that has one, or else `findByAlias`. All of it is of one moment, so that no
+   * older link takes effect while links are removed.
+   */
+  find(keys: readonly string[], alias: string): Promise<Link | null>;
+  /** The link that this alias was last bound to, if that link still exists and still has the alias. */
+  findByAlias(alias: string): Promise<Link | null>;
+  /**
+   * Writes a link if the value of the key is still `expected` (a value from `get`, or null if there was no link);
+   * atomic. Otherwise, or if the token has ended with a sign-out at the site, it returns false and writes nothing, and
+   * the caller must read the link again. An alias that was bound for the same person is kept; any other alias is removed.
+   */
+  put(link: NewLink, expected: string | null): Promise<boolean>;
+  /**
+   * Binds an alias to the link: from now on, `findByAlias` finds only this link, even if another link still has the
+   * alias. Atomic. False if the link's token is no longer `token`, or if the link has a different alias of the same
+   * person. In this case nothing is written, and the caller must read the link again.
+   */
+  bindAlias(key: string, token: string, alias: LinkAlias): Promise<boolean>;
+  /**
+   * Deletes a link; if `expected` is given, only if the link still has this value. False if nothing was deleted.
+   * @param notice stored in the same step, if the link was deleted
+   */
+  remove(key: string, expected?: string, notice?: NewLinkNotice): Promise<boolean>;
+  /**
+   * The newest links that were stored for this person, at most `OF_PERSON_MAX`. A link whose value was written without
+   * `put` may be missing, or have a token of another person.
+   */
+  ofPerson(person: PersonKey): Promise<Link[]>;
+  /** Lists links in the order of their keys. */
+  list(filter: { platform?: string; limit: number }): Promise<Link[]>;
+  /**
+   * Records that the person was notified that this token has expired. For a new link, the person counts as not
+   * notified.
+   */
+  noteExpiryNotified(key: string, token: string): Promise<void>;
+}
+
+export interface NewLink {
+  key: string;
+  token: string;
+  /** The claims of the token. Absent for a token whose claims do not matter. */
+  origin?: TokenOrigin;
+  /** The person of the token. */
+  person: PersonKey;
+  ttl_ms: number;
+  /** Default `token`. */
+  how?: LinkHow;
+  /** The name that the user has on the platform. */
+  name?: string | null;
+  /** Stored in the same step (`LinkNoticeStore`). */
+  notice?: NewLinkNotice;
+}
+
+/** How a link was made: with the person's token, with a link code, or by an operator. */
+export type LinkHow = 'token' | 'code' | 'operator';
+
+export interface Link {
+  key: string;
+  /** The token as it was stored with `put`. */
+  token: string;
+  /** When the link ends, regardless of when its token expires. */
+  expires_at: number;
+  expiry_notified: boolean;
+  alias: LinkAlias | null;
+  how: LinkHow;
+  /** The name that the user had on the platform when the link was made; null if it is not known. */
+  name: string | null;
+  /** When the link was made, ms since the epoch; null if it was written without `put`. */
+  made_at: number | null;
+}
+
+/** Another id of a link's user, which the platform may send without the user id (`IncomingMessage.alias_id`). */
+export interface LinkAlias {
+  /** With the channel's name before it, so that aliases of different channels are never equal. */
+  alias: string;
+  /**
+   * The person to whom the link belonged when the alias was bound. The value of a link can also be written without
+   * `put`. If the new value belongs to another person, the link counts as having no alias.
+   */
+  person: PersonKey;
+}
+
+export interface StoredLink extends Link {
+  person: NewLink['person'];
+}
+
+/** Maximum lifetime of a link, ms. */
+const LINK_MS = 30 * 24 * 60 * 60 * 1000;
+/** Maximum number of links of one person that `ofPerson` finds. */
+export const OF_PERSON_MAX = 100;
+
+/** What a kernel with shared texts stores beside the token of a link. */
+type BesideLink = Pick<StoredLink, 'alias' | 'person' | 'how' | 'name' | 'made_at'> & {
+  /** The hash of the token about which the person was notified. */
+  notified: string | null;
+};
+
+export const LINK: Kind<StoredLink> = {
+  name: 'link',
+  expires: ({ expires_at }) => expires_at,
+  // Of a link that another program has written, the person is not known.
+  indexes: ({ person }) => {
+    const index = byPersonOrNull(person);
+    return index === null ? [] : [[index, 0]];
+  },
+  isWide: () => true,
+  shared: {
+    keys: { glob: '*:jwt:*', exactly: /^[^:{]+:jwt:/ },
+    text: ({ token }) => token,
+    beside: ({ token, alias, person, how, name, made_at, expiry_notified }): BesideLink => ({
+      ...{ alias, person, how, name, made_at },
+      notified: expiry_notified ? hashToken(token) : null,
+    }),
+    read(token, { key, ends_at, beside, now }) {
+      const { notified, ...others } = (beside ?? NOTHING_BESIDE) as BesideLink;
+      const expiry_notified = notified !== null && notified === hashToken(token);
+      return { key, token, expires_at: ends_at ?? now + LINK_MS, expiry_notified, ...others };
+    },
+  },
+};
+
+const NOTHING_BESIDE = {
+  ...{ alias: null, person: '', notified: null },
+  ...{ how: 'token', name: null, made_at: null },
+};
+
+/** The channel and the user in a documented key. The name of a channel contains no colon. */
+export function userOfKey(key: string): { platform: string; user_id: string } {
+  const [platform = '', , ...rest] = key.split(':');
+  return { platform, user_id: rest.join(':') };
+}
+
+function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
+}
+
+/** For each alias, the key of the link that it was last bound to. */
+const ALIAS: Kind<{ key: string; expires_at: number }> = {
+  name: 'alias',
+  expires: ({ expires_at }) => expires_at,
+};
+
+/** For each person, the keys of the newest links that were stored for the person, oldest first. */
+export const LINKS_OF_PERSON: Kind<{ keys: string[]; expires_at: number }> = {
+  name: 'links_of_person',
+  expires: ({ expires_at }) => expires_at,
+};
+
+export function linkStore(kernel: Kernel): LinkStore {
+  return {
+    get: (key) => kernel.step((tx) => knownLink(tx.get(LINK, key))),
+    find: (keys, alias) =>
+      kernel.step((tx) => {
+        const named = keys.map((key) => tx.get(LINK, key)).find((link) => link !== null);
+        const bound = findByAlias(tx, alias);
+        return knownLink(named ?? bound);
+      }),
+    findByAlias: (alias) => kernel.step((tx) => knownLink(findByAlias(tx, alias))),
+    put: (link, expected) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, link.key);
+        if (link.origin !== undefined && isSignedOut(tx, link.origin)) return false;
+        if ((found?.token ?? null) !== expected) return false;
+        putLink(tx, link, null);
+        if (link.notice !== undefined) putNotice(tx, link.notice);
+        return true;
+      }),
+    bindAlias: (key, token, alias) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, key);
+        if (found?.token !== token) return false;
+        if (found.alias?.person === alias.person && found.alias.alias !== alias.alias) return false;
+        tx.put(LINK, key, { ...found, alias });
+        tx.put(ALIAS, alias.alias, { key, expires_at: found.expires_at });
+        return true;
+      }),
+    remove: (key, expected, notice) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, key);
+        if (!found || (expected !== undefined && found.token !== expected)) return false;
+        removeLink(tx, found);
+        if (notice !== undefined) putNotice(tx, notice);
+        return true;
+      }),
+    ofPerson: (person) =>
+      kernel.step((tx) =>
+        (tx.get(LINKS_OF_PERSON, person)?.keys ?? [])
+          .map((key) => tx.get(LINK, key))
+          .filter((link) => link?.person === person)
+          .map((link) => toLink(link as StoredLink)),
+      ),
+    list: async ({ platform, limit }) =>
+      (await listed(kernel, LINK, ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`)))
+        .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
+        .slice(0, limit)
+        .map(toLink),
+    noteExpiryNotified: (key, token) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, key);
+        if (found?.token === token) tx.put(LINK, key, { ...found, expiry_notified: true });
+      }),
+  };
+}
+
+function findByAlias(tx: Tx, alias: string): StoredLink | null {
+  const key = tx.get(ALIAS, alias)?.key;
+  const link = key === undefined ? null : tx.get(LINK, key);
+  return link?.alias?.alias === alias ? link : null;
+}
+
+/**
+ * Stores a link, whatever link it replaces. Every link is made here.
+ * @param alias leads to the link from now on; null to keep the alias that was bound for the same person.
+ */
+export function putLink(
+  tx: Tx,
+  { key, token, person, ttl_ms, how = 'token', name = null }: NewLink,
+  alias: LinkAlias | null,
+): void {
+  const found = tx.get(LINK, key);
+  const expires_at = tx.now + ttl_ms;
+  const kept = found?.alias?.person === person ? found.alias : null;
+  tx.delete(LINK_RENEWAL, key);
+  tx.put(LINK, key, {
+    ...{ key, token, person, expires_at, expiry_notified: false },
+    ...{ alias: alias ?? kept, how, name, made_at: tx.now },
+  });
+  answerQuestion(tx, { key, person, by_operator: how === 'operator' }, found?.person ?? null);
+  if (found !== null && found.person !== person) forgetKeys(tx, found.person, (other) => other === key);
+  const listed = tx.get(LINKS_OF_PERSON, person);
+  const others = (listed?.keys ?? []).filter((other) => other !== key);
+  tx.put(LINKS_OF_PERSON, person, {
+    keys: [...others, key].slice(-OF_PERSON_MAX),
+    expires_at: Math.max(expires_at, listed?.expires_at ?? 0),
+  });
+  if (alias !== null || (kept !== null && tx.get(ALIAS, kept.alias)?.key === key))
+    tx.put(ALIAS, (alias ?? (kept as LinkAlias)).alias, { key, expires_at });
+}
+
+/** Deletes a link, and the alias that leads to it. */
+export function removeLink(
+  tx: Tx,
+  { key, alias, person }: Pick<StoredLink, 'key' | 'alias' | 'person'>,
+): void {
+  tx.delete(LINK, key);
+  endQuestion(tx, key);
+  tx.delete(LINK_RENEWAL, key);
+  if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key) tx.delete(ALIAS, alias.alias);
+  forgetKeys(tx, person, (other) => other === key);
+}
+
+/** Takes keys from the list of a person's links. */
+export function forgetKeys(tx: Tx, person: PersonKey, isMeant: (key: string) => boolean): void {
+  const listed = tx.get(LINKS_OF_PERSON, person);
+  if (listed?.keys.some(isMeant) !== true) return;
+  const keys = listed.keys.filter((key) => !isMeant(key));
+  if (keys.length === 0) tx.delete(LINKS_OF_PERSON, person);
+  else tx.put(LINKS_OF_PERSON, person, { ...listed, keys });
+}
+
+function knownLink(stored: StoredLink | null): Link | null {
+  return stored && toLink(stored);
+}
+
+export function toLink({ person: _person, ...link }: StoredLink): Link {
+  return link;
+}

@@ -1,0 +1,97 @@
+import { parsePersonKey } from '../../identity/identity.ts';
+import type { LogoutClaims } from '../../identity/logout-token.ts';
+import { sessionTag } from '../../session/session.ts';
+import { pendingActionsFor, withdrawActions } from '../actions/questions.ts';
+import type { Kernel, Tx } from '../kernels/kernel.ts';
+import { byPerson } from '../persons/by-person.ts';
+import type { StoredToken } from '../persons/stored-tokens.ts';
+import { findSession, putSession, SESSION } from '../sessions/session-document.ts';
+import { endCode, LINK_CODE } from './link-codes.ts';
+import { LINK, removeLink, userOfKey } from './links.ts';
+
+/**
+ * Ends what stores tokens of a person who has signed out at the site. Marks already keep these tokens from being used;
+ * this removes them, so that nobody is shown as signed in. Which tokens a mark covers is decided by the layer above,
+ * because they are sealed.
+ */
+export interface SignOutEndStore {
+  /** The stored tokens of links, sessions and open codes of this person, in every tenant. */
+  tokensOf(iss: string, sub: string): Promise<EndedToken[]>;
+  /**
+   * Removes a link, empties the stored context of a session, or ends a code, if it still has this token; pending actions
+   * of its person there are withdrawn. False if it has another token, or is gone.
+   */
+  end(token: EndedToken): Promise<boolean>;
+  /**
+   * Withdraws the pending actions of the person, except those in sessions that store a token of the person: after `end`,
+   * that token is newer, or of another session at the site.
+   */
+  withdraw(signOut: Pick<LogoutClaims, 'iss' | 'sub' | 'tenant_id'>): Promise<void>;
+}
+
+export type EndedToken = Extract<StoredToken, { kind: 'link' | 'session' | 'code' }>;
+
+/** Maximum number of records of one person that a step reads. */
+const READ_MAX = 10_000;
+
+export function signOutEndStore(kernel: Kernel): SignOutEndStore {
+  return {
+    tokensOf: (iss, sub) => kernel.step((tx) => listTokens(tx, byPerson(iss, sub))),
+    end: (token) => kernel.step((tx) => end(tx, token)),
+    withdraw: ({ iss, sub, tenant_id }) =>
+      kernel.step((tx) => {
+        if (sub === null) return;
+        for (const { action_id, person, session_tag } of pendingActionsFor(tx, byPerson(iss, sub))) {
+          if (person === null || (tenant_id !== null && parsePersonKey(person).tenant_id !== tenant_id))
+            continue;
+          const session = session_tag === null ? null : findSession(tx, session_tag)?.session;
+          if (session?.credential_owner?.person !== person) withdrawActions(tx, { action_id });
+        }
+      }),
+  };
+}
+
+function listTokens(tx: Tx, person: string): EndedToken[] {
+  const links = tx.first(LINK, person, READ_MAX).flatMap(({ key }) => {
+    const link = tx.get(LINK, key);
+    return link === null ? [] : [{ kind: 'link' as const, key, token: link.token }];
+  });
+  const sessions = tx.first(SESSION, person, READ_MAX).flatMap(({ key: tag, doc: { session } }) => {
+    const token = session.metadata.jwt_context?.token;
+    const user_id = session.credential_owner?.user_id;
+    if (token === undefined || user_id === undefined) return [];
+    return [{ kind: 'session' as const, tag, user_id, token }];
+  });
+  const codes = tx.first(LINK_CODE, person, READ_MAX).flatMap(({ key: code_id, doc: code }) =>
+    (['token', 'confirmed_token'] as const).flatMap((field) => {
+      const token = code[field];
+      return token === null ? [] : [{ kind: 'code' as const, code_id, field, token }];
+    }),
+  );
+  return [...links, ...sessions, ...codes];
+}
+
+function end(tx: Tx, ended: EndedToken): boolean {
+  switch (ended.kind) {
+    case 'link': {
+      const link = tx.get(LINK, ended.key);
+      if (link?.token !== ended.token) return false;
+      withdrawActions(tx, userOfKey(ended.key));
+      removeLink(tx, link);
+      return true;
+    }
+    case 'session': {
+      const stored = tx.get(SESSION, ended.tag);
+      if (stored?.session.metadata.jwt_context?.token !== ended.token) return false;
+      const person = stored.session.credential_owner?.person ?? null;
+      withdrawActions(tx, { session_tag: sessionTag(stored.session), of: person });
+      putSession(tx, { ...stored, session: { ...stored.session, metadata: {}, credential_owner: null } });
+      return true;
+    }
+    case 'code': {
+      if (tx.get(LINK_CODE, ended.code_id)?.[ended.field] !== ended.token) return false;
+      endCode(tx, ended.code_id);
+      return true;
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import type { MemoryOwner } from '../../identity/memory-owner.ts';
+import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import type { Memory, MemoryStore } from './memories.ts';
+import { aliasChange } from './memories.ts';
+import { extractTerms, wantedTerms } from './memory-terms.ts';
+import { rankMemories } from './rank-memories.ts';
+
+interface StoredMemories {
+  alias: string | null;
+  /** Newest first. */
+  memories: readonly Memory[];
+}
+
+/** The memories of an owner, by the owner's key. */
+export const MEMORIES: Kind<StoredMemories> = { name: 'memories', expires: () => null };
+
+export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: number }): MemoryStore {
+  return {
+    description: kernel.description,
+    add: (owner, { text, turn_id, tainted }) =>
+      kernel.step((tx) => {
+        const all = readMemories(tx, owner);
+        const equal = all.find((memory) => memory.text === text);
+        const memory: Memory = {
+          memory_id: equal?.memory_id ?? `${tx.now}-${String(tx.serial()).padStart(12, '0')}`,
+          text,
+          turn_id,
+          tainted: tainted && equal?.tainted !== false,
+          created_at: tx.now,
+          used_at: tx.now,
+        };
+        const others = all.filter((one) => one !== equal);
+        if (others.length >= memoriesMax) {
+          const oldest = others.reduce((least, one) => (one.used_at <= least.used_at ? one : least));
+          others.splice(others.indexOf(oldest), 1);
+        }
+        keep(tx, owner, [memory, ...others]);
+        return memory;
+      }),
+    search: (owner, { text, words, limit, untainted = false }) =>
+      kernel.step((tx) => {
+        const wanted = wantedTerms(text, words);
+        const all = readMemories(tx, owner).map((memory) => {
+          const terms = extractTerms(memory.text);
+          const matches = wanted.map(({ term, prefix }) =>
+            terms.some((one) => (prefix ? one.startsWith(term) : one === term)),
+          );
+          return { ...memory, matches };
+        });
+        return rankMemories(all, words)
+          .filter(({ tainted }) => !(untainted && tainted))
+          .slice(0, limit)
+          .map(({ matches: _matches, ...memory }) => memory);
+      }),
+    list: (owner) => kernel.step((tx) => readMemories(tx, owner)),
+    use: (owner, ids) =>
+      kernel.step((tx) => {
+        const used = (memory: Memory) =>
+          ids.includes(memory.memory_id) ? { ...memory, used_at: tx.now } : memory;
+        keep(tx, owner, readMemories(tx, owner).map(used));
+      }),
+    forget: (owner, ids) =>
+      kernel.step((tx) => {
+        const all = readMemories(tx, owner);
+        const left = ids === 'all' ? [] : all.filter(({ memory_id }) => !ids.includes(memory_id));
+        keep(tx, owner, left);
+        return all.length - left.length;
+      }),
+    taint: (owner, turn_id) =>
+      kernel.step((tx) => {
+        const marked = (memory: Memory) =>
+          memory.turn_id === turn_id ? { ...memory, tainted: true } : memory;
+        keep(tx, owner, readMemories(tx, owner).map(marked));
+      }),
+    check: () => kernel.step(() => undefined),
+    close: async () => undefined,
+  };
+}
+
+/** The owner's memories, newest first. Memories that were stored with another alias are deleted. */
+function readMemories(tx: Tx, { key, alias }: MemoryOwner): Memory[] {
+  const found = tx.get(MEMORIES, key);
+  if (found === null) return [];
+  const memories = aliasChange(found.alias, alias) === 'new_owner' ? [] : found.memories;
+  tx.put(MEMORIES, key, { alias: alias ?? found.alias, memories });
+  return [...memories];
+}
+
+function keep(tx: Tx, { key, alias }: MemoryOwner, memories: readonly Memory[]): void {
+  const known = tx.get(MEMORIES, key);
+  if (known !== null || memories.length > 0)
+    tx.put(MEMORIES, key, { alias: alias ?? known?.alias ?? null, memories });
+}

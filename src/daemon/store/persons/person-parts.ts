@@ -1,0 +1,187 @@
+import { toHits } from '../../guard/hits.ts';
+import type { PersonKey } from '../../identity/identity.ts';
+import { type Session, sessionTag } from '../../session/session.ts';
+import { ACTION } from '../actions/action-document.ts';
+import { dropAction } from '../actions/action-steps.ts';
+import { SESSION_CLAIM } from '../claims/claim-state.ts';
+import { FEEDBACK, SENT_ANSWER } from '../feedback.ts';
+import { KEY, type StoredAnswer } from '../idempotency.ts';
+import { dropMessage, MESSAGE } from '../inbox/inbox-document.ts';
+import { SEEN } from '../inbox/seen.ts';
+import type { Entry, Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { BUDGET } from '../limits/budgets.ts';
+import { GUARD_TURNS, GUARD_USER } from '../limits/guard.ts';
+import { LIMIT } from '../limits/limits.ts';
+import { CLAIM_OF_SENDER, CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from '../links/link-codes.ts';
+import { LINK_NOTICE } from '../links/link-notices.ts';
+import { forgetKeys, LINK, LINKS_OF_PERSON, removeLink } from '../links/links.ts';
+import { WAITING_QUESTION } from '../links/waiting-questions.ts';
+import { dropRecording, RECORDING } from '../recordings.ts';
+import { dropStream, STREAM } from '../streams.ts';
+import { noteErased, type TraceRings } from '../traces.ts';
+import type { PersonMatch } from './person-match.ts';
+
+/** Names of records that are only counted, for people. */
+const COUNTED = [
+  'summaries',
+  'traces',
+  'streams',
+  'answers',
+  'seen_messages',
+  'guard',
+  'limits',
+  'budgets',
+  'link_codes',
+  'link_notices',
+  'feedback',
+  'recordings',
+  'waiting_questions',
+] as const;
+export type CountedRecord = (typeof COUNTED)[number];
+
+export interface Records {
+  kernel: Kernel;
+  rings: TraceRings;
+  match: PersonMatch;
+}
+
+/** One kind of record, of which a person or user may have some. */
+export interface Part<Found = unknown> {
+  /** Under which name its records are counted; null if they are shown, or show nothing that others do not. */
+  readonly count: CountedRecord | null;
+  find(records: Records): Promise<Found[]>;
+  /** @param closed the sessions that will be deleted */
+  drop(records: Records, found: readonly Found[], closed: readonly Session[]): Promise<void>;
+}
+
+type Drop<T> = (tx: Tx, entry: Entry<T>, match: PersonMatch, closed: readonly Session[]) => void;
+
+/** The documents of a kind. @param drop deletes one, with all that depends on it */
+function documents<T>(
+  kind: Kind<T, unknown>,
+  count: CountedRecord | null,
+  isTheirs: (match: PersonMatch, doc: T, key: string) => boolean,
+  drop: Drop<T> = (tx, { key }) => tx.delete(kind as Kind<never, unknown>, key),
+): Part<Entry<T>> {
+  return {
+    count,
+    async find({ kernel, match }) {
+      const found: Entry<T>[] = [];
+      for await (const entry of kernel.scan(kind))
+        if (isTheirs(match, entry.doc, entry.key)) found.push(entry);
+      return found;
+    },
+    async drop({ kernel, match }, found, closed) {
+      for (const entry of found) await kernel.step((tx) => drop(tx, entry, match, closed));
+    },
+  };
+}
+
+export const LINKS = documents(
+  LINK,
+  null,
+  (match, link) => match.link(link),
+  (tx, { doc }) => void removeLink(tx, doc),
+);
+
+export const ACTIONS = documents(
+  ACTION,
+  null,
+  (match, { action }) => match.action(action),
+  (tx, { key }) => void dropAction(tx, key),
+);
+
+export const INBOX = documents(
+  MESSAGE,
+  null,
+  (match, { message }) => match.inbox(message),
+  (tx, { doc }, match, closed) => {
+    dropMessage(tx, doc);
+    noteErased(tx, doc.message.id);
+    const tag = match.runsIn(doc.message);
+    // The other claims are those of the erasure.
+    if (tag !== null && !closed.some((session) => sessionTag(session) === tag)) tx.delete(SESSION_CLAIM, tag);
+  },
+);
+
+/** Ratings can be given as long as their turn is there, so they are found once more when the sessions are gone. */
+export const RATINGS: Part = documents(FEEDBACK, 'feedback', (match, { feedback, session_tag }) =>
+  match.feedback(feedback, session_tag),
+);
+
+const TRACES: Part = {
+  count: 'traces',
+  async find({ kernel, rings, match }) {
+    const find = (ring: TraceRings['answered']) =>
+      kernel.found(ring, { isFound: ({ trace }) => match.trace(trace), limit: ring.max });
+    return [...(await find(rings.answered)), ...(await find(rings.refused))];
+  },
+  async drop({ kernel, rings, match }) {
+    for (const ring of [rings.answered, rings.refused])
+      await kernel.unlog(ring, ({ trace }) => match.trace(trace));
+  },
+};
+
+/** Stands for the answer of a key that has none: only the key can say whose it is. */
+const NO_ANSWER: StoredAnswer = { session_id: '', response: '' };
+
+/**
+ * The records of a person or user, except sessions and memories, in the order in which they are found: those that others
+ * are found through come first. They are deleted in the reverse order, so that a repeat finds what an interrupted
+ * erasure has left.
+ */
+export const PARTS: readonly Part[] = [
+  documents(
+    LINKS_OF_PERSON,
+    null,
+    (match, { keys }, key) =>
+      match.person(key as PersonKey) || keys.some((link) => match.link({ key: link, alias: null })),
+    (tx, { key }, match) => {
+      const person = key as PersonKey;
+      const isMeant = (link: string) => match.person(person) || match.link({ key: link, alias: null });
+      forgetKeys(tx, person, isMeant);
+    },
+  ),
+  LINKS,
+  documents(GUARD_USER, 'guard', (match, doc, key) =>
+    match.guard(key, { ...doc, messages: toHits([...doc.messages]) }),
+  ),
+  documents(KEY, 'answers', (match, { answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
+  ACTIONS,
+  INBOX,
+  TRACES,
+  documents(
+    STREAM,
+    'streams',
+    (match, { record }) => match.stream(record),
+    (tx, { doc }) => dropStream(tx, doc.record),
+  ),
+  documents(GUARD_TURNS, 'guard', (match, _, tag) => match.guardTurns(tag)),
+  documents(SEEN, 'seen_messages', (match, { user_id }, key) => {
+    const [platform, message_id] = JSON.parse(key) as [string, string];
+    return match.seenMessage(platform, message_id, user_id);
+  }),
+  documents(LIMIT, 'limits', (match, _, key) => match.limit(key)),
+  documents(BUDGET, 'budgets', (match, _, key) => match.budget(key)),
+  documents(LINK_CODE, 'link_codes', (match, code) => match.code(code)),
+  // Without the hash, nobody can claim the code.
+  documents(CODE_HASH, null, (match, { code_id }) => match.hasCode(code_id)),
+  documents(CODES_OF_PERSON, 'link_codes', (match, _, key) => match.person(key as PersonKey)),
+  documents(WRONG_CODES, 'link_codes', (match, _, key) => match.codeSender(key)),
+  documents(CLAIM_OF_SENDER, null, (match, _, key) => match.codeSender(key)),
+  RATINGS,
+  documents(SENT_ANSWER, 'feedback', (match, sent) => match.sentAnswer(sent)),
+  documents(LINK_NOTICE, 'link_notices', (match, notice) => match.linkNotice(notice)),
+  documents(
+    RECORDING,
+    'recordings',
+    (match, recording) => match.recording(recording),
+    (tx, { doc }) => void dropRecording(tx, doc),
+  ),
+  documents(WAITING_QUESTION, 'waiting_questions', (match, question) => match.waitingQuestion(question)),
+];
+
+/** No record of any counted kind. */
+export function countNone(): Record<CountedRecord, number> {
+  return Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<CountedRecord, number>;
+}

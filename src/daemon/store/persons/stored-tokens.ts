@@ -1,0 +1,137 @@
+import { readMark } from '../../identity/seal.ts';
+import { sessionTag } from '../../session/session.ts';
+import { ACTION } from '../actions/action-document.ts';
+import { FEEDBACK } from '../feedback.ts';
+import type { Kernel, Tx } from '../kernels/kernel.ts';
+import { LINK_CODE } from '../links/link-codes.ts';
+import { carryRenewal } from '../links/link-renewal-document.ts';
+import { LINK } from '../links/links.ts';
+import { RECORDING } from '../recordings.ts';
+import { putSession, SESSION } from '../sessions/session-document.ts';
+import type { Store } from '../store.ts';
+import { STREAM } from '../streams.ts';
+
+/** A stored token, a text of an action, or a comment, sealed or not, and the record that contains it. */
+export type StoredToken = { token: string } & (
+  | { kind: 'link'; key: string }
+  /** The tag of the session, and the channel user who brought the token. */
+  | { kind: 'session'; tag: string; user_id: string }
+  | { kind: 'stream'; stream_id: string }
+  | { kind: 'code'; code_id: string; field: 'token' | 'confirmed_token' }
+  | { kind: 'action'; action_id: string; field: 'args' | 'summary' | 'answer' }
+  | { kind: 'feedback'; turn_id: string }
+);
+
+type TokenSteps = Pick<Store, 'countTokens' | 'countSeals' | 'storedTokens' | 'replaceToken'>;
+
+/** How many tokens one batch has. */
+const BATCH = 500;
+
+export function tokenSteps(kernel: Kernel): TokenSteps {
+  return {
+    async countTokens(prefix) {
+      let count = 0;
+      for await (const token of allTokens(kernel)) {
+        const isCounted = token.kind === 'action' ? token.field === 'args' : token.kind !== 'feedback';
+        if (isCounted && token.token.startsWith(prefix)) count++;
+      }
+      return count;
+    },
+    async countSeals() {
+      const counts = new Map<string, number>();
+      const count = (mark: string) => counts.set(mark, (counts.get(mark) ?? 0) + 1);
+      for await (const { token } of allTokens(kernel)) count(readMark(token));
+      for await (const { doc } of kernel.scan(RECORDING)) count(doc.sealed_with);
+      return counts;
+    },
+    async *storedTokens(unlike) {
+      let batch: StoredToken[] = [];
+      for await (const token of allTokens(kernel)) {
+        if (token.token.startsWith(unlike)) continue;
+        batch.push(token);
+        if (batch.length < BATCH) continue;
+        yield batch;
+        batch = [];
+      }
+      if (batch.length > 0) yield batch;
+    },
+    replaceToken: (token, value) => kernel.step((tx) => replaceToken(tx, token, value)),
+  };
+}
+
+async function* allTokens(kernel: Kernel): AsyncGenerator<StoredToken> {
+  for await (const { doc } of kernel.scan(LINK)) yield { kind: 'link', key: doc.key, token: doc.token };
+  for await (const { doc } of kernel.scan(SESSION)) {
+    const { session } = doc;
+    const token = session.metadata.jwt_context?.token;
+    if (token === undefined || session.credential_owner === null) continue;
+    yield { kind: 'session', tag: sessionTag(session), user_id: session.credential_owner.user_id, token };
+  }
+  for await (const { doc } of kernel.scan(STREAM)) {
+    const { stream_id, token } = doc.record;
+    if (token !== null) yield { kind: 'stream', stream_id, token };
+  }
+  for await (const { doc } of kernel.scan(LINK_CODE)) {
+    for (const field of ['token', 'confirmed_token'] as const) {
+      const token = doc[field];
+      if (token !== null) yield { kind: 'code', code_id: doc.code_id, field, token };
+    }
+  }
+  for await (const { doc } of kernel.scan(ACTION)) {
+    const { action } = doc;
+    for (const field of ['answer', 'summary', 'args'] as const) {
+      const token = action[field];
+      if (token !== null) yield { kind: 'action', action_id: action.action_id, field, token };
+    }
+  }
+  for await (const { doc } of kernel.scan(FEEDBACK)) {
+    const { turn_id, comment } = doc.feedback;
+    if (comment !== null) yield { kind: 'feedback', turn_id, token: comment };
+  }
+}
+
+/** False if the record was deleted, or contains a different token now. */
+function replaceToken(tx: Tx, found: StoredToken, value: string): boolean {
+  switch (found.kind) {
+    case 'link': {
+      const link = tx.get(LINK, found.key);
+      if (link?.token !== found.token) return false;
+      tx.put(LINK, found.key, { ...link, token: value });
+      carryRenewal(tx, found.key, found.token, value);
+      return true;
+    }
+    case 'session': {
+      const stored = tx.get(SESSION, found.tag);
+      const context = stored?.session.metadata.jwt_context;
+      if (!stored || context?.token !== found.token) return false;
+      if (stored.session.credential_owner?.user_id !== found.user_id) return false;
+      const metadata = { ...stored.session.metadata, jwt_context: { ...context, token: value } };
+      putSession(tx, { ...stored, session: { ...stored.session, metadata } });
+      return true;
+    }
+    case 'stream': {
+      const stored = tx.get(STREAM, found.stream_id);
+      if (stored?.record.token !== found.token) return false;
+      tx.put(STREAM, found.stream_id, { ...stored, record: { ...stored.record, token: value } });
+      return true;
+    }
+    case 'code': {
+      const code = tx.get(LINK_CODE, found.code_id);
+      if (code?.[found.field] !== found.token) return false;
+      tx.put(LINK_CODE, found.code_id, { ...code, [found.field]: value });
+      return true;
+    }
+    case 'feedback': {
+      const stored = tx.get(FEEDBACK, found.turn_id);
+      if (stored?.feedback.comment !== found.token) return false;
+      tx.put(FEEDBACK, found.turn_id, { ...stored, feedback: { ...stored.feedback, comment: value } });
+      return true;
+    }
+    case 'action': {
+      const stored = tx.get(ACTION, found.action_id);
+      if (stored?.action[found.field] !== found.token) return false;
+      tx.put(ACTION, found.action_id, { ...stored, action: { ...stored.action, [found.field]: value } });
+      return true;
+    }
+  }
+}
