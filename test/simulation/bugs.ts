@@ -221,9 +221,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was never sent/,
     changes: [
       {
-        file: 'src/daemon/inbox/delivery.ts',
+        file: 'src/daemon/inbox/sending.ts',
         from: 'await this.#inTime(() => channel.send({ ...completed, reply_to }));',
-        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n    await this.#inTime(() => channel.send({ ...completed, reply_to }));",
+        to: "await this.#services.store.inbox.settle(this.#attempt.claim, { kind: 'sent' });\n    await this.#inTime(() => channel.send({ ...completed, reply_to }));",
       },
     ],
   },
@@ -283,7 +283,11 @@ export const BUGS: Readonly<Record<string, Bug>> = {
         from: '? { failed: { claim, outcome } }',
         to: '? {}',
       },
-      { file: 'src/daemon/inbox/delivery.ts', from: 'if (end.isStored) this', to: 'if (false) this' },
+      {
+        file: 'src/daemon/inbox/delivery.ts',
+        from: 'if (end.isStored) this.#attempt',
+        to: 'if (false) this.#attempt',
+      },
     ],
   },
   'written-before-journal': {

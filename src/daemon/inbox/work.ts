@@ -4,9 +4,10 @@ import { REAP_MS } from '../store/claims/claims.ts';
 import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/inbox.ts';
 import type { Outage } from '../store/inbox/outages.ts';
 import { every } from '../time/clock.ts';
-import { Delivery, type LaterChannel } from './delivery.ts';
+import { Delivery } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';
+import type { LaterChannel } from './sending.ts';
 import { SentIds } from './sent-ids.ts';
 import { Typing } from './typing.ts';
 

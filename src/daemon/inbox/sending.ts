@@ -1,0 +1,237 @@
+import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../channel/index.ts';
+import { StoreUnavailable } from '../errors.ts';
+import type { Services } from '../message/services.ts';
+import type { AttemptOutcome } from '../store/inbox/inbox.ts';
+import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
+import { TimeLimit } from '../time/time-limit.ts';
+import type { DeliveryOutcome } from '../trace/observer.ts';
+import type { Attempt } from './attempt.ts';
+import { closedQuestion } from './closed-question.ts';
+import { DeliveryFailed, failureOfDelivery, toPlatformFailure } from './outcome.ts';
+import { outgoingReply } from './outgoing.ts';
+import type { Admittance, PlatformReach } from './platform-reach.ts';
+import type { QuestionsBeingSent } from './questions-being-sent.ts';
+import type { SentIds } from './sent-ids.ts';
+import { hintAtSignIn } from './sign-in-hint.ts';
+import { traceDelivery } from './trace-delivery.ts';
+
+/** A channel that sends its replies later. */
+export interface LaterChannel {
+  plugin: ChannelPlugin;
+  channel: Channel & { send: NonNullable<Channel['send']> };
+}
+
+/** The parts of the worker that the sending of a text uses. */
+export interface SendingServices {
+  services: Services;
+  reach: PlatformReach;
+  questions: QuestionsBeingSent;
+  sentIds: SentIds;
+}
+
+/**
+ * How long a `send` may take, ms. After that, it counts as failed. A long reply needs this much time, because it is
+ * several messages on the platform.
+ */
+const SEND_MS = 60_000;
+
+/** Sends the stored text of a message to its platform, and ends the attempt. */
+export class Sending {
+  readonly #services: Services;
+  readonly #reach: PlatformReach;
+  readonly #questions: QuestionsBeingSent;
+  readonly #sentIds: SentIds;
+  readonly #later: LaterChannel;
+  readonly #attempt: Attempt;
+  /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
+  #admitted: Admittance | null;
+
+  constructor(
+    { services, reach, questions, sentIds }: SendingServices,
+    later: LaterChannel,
+    attempt: Attempt,
+    admitted: Admittance | null,
+  ) {
+    this.#services = services;
+    this.#reach = reach;
+    this.#questions = questions;
+    this.#sentIds = sentIds;
+    this.#later = later;
+    this.#attempt = attempt;
+    this.#admitted = admitted;
+  }
+
+  async send(): Promise<void> {
+    if (this.#attempt.message.closes !== undefined) return this.#try((reply_to) => this.#closeCard(reply_to));
+    const reply = outgoingReply(this.#attempt.message);
+    if (reply === null) throw new Error('a message in the state `replied` has no text');
+    const { session_id, confirmation } = reply;
+    const ended = confirmation && session_id !== null ? this.#questions.begin(session_id) : () => {};
+    await this.#try((reply_to) => this.#sendReply(reply, reply_to)).finally(ended);
+  }
+
+  async #sendReply(reply: OutgoingReply, reply_to: JsonObject): Promise<AttemptOutcome | null> {
+    const completed = await this.#completed(reply, reply_to);
+    if (completed === null) return null;
+    const { channel } = this.#later;
+    await this.#inTime(() => channel.send({ ...completed, reply_to }));
+    const sent_ids = this.#sentIds.take(reply.id);
+    // The question is the last message of a reply.
+    const card_id = completed.confirmation?.actions && channel.closeQuestion ? sent_ids.at(-1) : undefined;
+    return { kind: 'sent', sent_ids, ...(card_id === undefined ? {} : { card_id }) };
+  }
+
+  async #closeCard(reply_to: JsonObject): Promise<AttemptOutcome> {
+    const { channel, plugin } = this.#later;
+    const closed = await closedQuestion(this.#services, plugin, this.#attempt.message);
+    if (closed !== null && channel.closeQuestion)
+      await this.#inTime(async () => channel.closeQuestion?.({ ...closed, reply_to }));
+    return { kind: 'sent' };
+  }
+
+  /** @param send sends the text. It resolves to null if the claim is lost */
+  async #try(send: (reply_to: JsonObject) => Promise<AttemptOutcome | null>): Promise<void> {
+    if (this.#attempt.message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
+      this.#observe('failed');
+      await this.#attempt.end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
+      return;
+    }
+    const reply_to = this.#attempt.replyTo();
+    if (reply_to === null) {
+      const failure = 'delivery_failed: no encryption key opens the private part of reply_to';
+      this.#observe('failed');
+      await this.#attempt.end({ kind: 'failed', failure, begun: false });
+      return;
+    }
+    const began = this.#services.clock.now();
+    let sent: AttemptOutcome | null;
+    try {
+      this.#admitted ??= await this.#reach.admit(this.#attempt.message.platform);
+      if (this.#admitted === 'wait') {
+        await this.#attempt.end({ kind: 'given_back' });
+        return;
+      }
+      sent = await send(reply_to);
+      if (sent === null) return;
+    } catch (error) {
+      await this.#sendFailed(error, began);
+      return;
+    }
+    this.#observe('sent');
+    await this.#noteReach(() => this.#reach.answered(this.#attempt.message.platform));
+    if (this.#attempt.claim.message.state === 'replied') await this.#trace('sent', began);
+    await this.#attempt.end(sent);
+  }
+
+  /** The reply with what it still needs about sign-in. Null if the claim is lost. */
+  async #completed(reply: OutgoingReply, reply_to: JsonObject): Promise<OutgoingReply | null> {
+    const { sign_in } = this.#attempt.message;
+    if (sign_in === undefined) return reply;
+    const hinted = await hintAtSignIn(this.#services, this.#later, this.#attempt.message, sign_in, reply_to);
+    const completed = await this.#services.store.inbox.completeSignIn(this.#attempt.claim, hinted);
+    if (completed === null) return null;
+    this.#attempt.message = completed;
+    return outgoingReply(completed);
+  }
+
+  async #sendFailed(error: unknown, began: number): Promise<void> {
+    if (this.#services.stopping.aborted) {
+      await this.#attempt.end({ kind: 'given_back' });
+      return;
+    }
+    const refused = error instanceof DeliveryFailed && error.final;
+    const failure = failureOfDelivery(refused ? 'refused' : 'failed', error);
+    const [isAway] = await Promise.all([this.#noteFailure(error), this.#trace(failure, began)]);
+    const outcome = refused ? { kind: 'failed' as const, failure } : this.#sendAgain(error, failure, isAway);
+    this.#observe(outcome.kind === 'failed' ? 'failed' : 'retried');
+    await Promise.all([
+      this.#attempt.end(outcome),
+      isAway && this.#admitted === 'probe' ? this.#expireWaiting() : null,
+    ]);
+  }
+
+  /**
+   * The outcome after a failure to send. While the platform cannot be reached, the message is due immediately, because
+   * it waits for the platform and not for a certain time.
+   */
+  #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
+    const { sends, text_stored_at } = this.#attempt.message;
+    const { clock, settings } = this.#services;
+    const now = clock.now();
+    const asked = error instanceof DeliveryFailed ? error.retry_after_seconds : 0;
+    const ends_at = (text_stored_at ?? now) + settings.INBOX_SEND_SECONDS * 1000;
+    const wait_ms = withinBudget(isAway ? 0 : backOff(sends, LONGEST_MS.send, asked), ends_at, now);
+    if (wait_ms === null) return { kind: 'failed', failure };
+    return { kind: 'again', wait_ms, failure, counts: false };
+  }
+
+  /** Records what the failure says about the platform. @returns whether the platform now has an outage. */
+  async #noteFailure(error: unknown): Promise<boolean> {
+    const { id, platform } = this.#attempt.message;
+    const failure = toPlatformFailure(error);
+    let isAway = false;
+    await this.#noteReach(async () => {
+      if (failure !== null)
+        isAway = await this.#reach.failed(platform, id, failure, this.#admitted ?? 'free');
+      else if (error instanceof DeliveryFailed) await this.#reach.answered(platform);
+    });
+    return isAway;
+  }
+
+  /** Marks texts as failed if they have waited for the platform for the maximum time. */
+  async #expireWaiting(): Promise<void> {
+    const { store, clock, settings, log } = this.#services;
+    const { platform } = this.#attempt.message;
+    const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
+    const failure = 'delivery_failed: the platform could not be reached for too long';
+    await this.#noteReach(async () => {
+      const messages = await store.inbox.expire(platform, stored_until, failure);
+      for (let failed = 0; failed < messages; failed++) this.#observe('failed');
+      if (messages > 0) log.error({ channel: platform, messages, failure }, 'messages have failed for good');
+    });
+  }
+
+  /**
+   * Records what was learned about the platform. If the store fails, this is only logged, because the next message will
+   * lead to the same result.
+   */
+  async #noteReach(note: () => Promise<void>): Promise<void> {
+    try {
+      await note();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      this.#services.log.warn(
+        { ...this.#attempt.about, err: error },
+        'the state of a platform could not be recorded',
+      );
+    }
+  }
+
+  async #inTime(call: () => Promise<void>): Promise<void> {
+    const { clock, stopping } = this.#services;
+    stopping.throwIfAborted();
+    const limit = new TimeLimit(clock, SEND_MS, [stopping]);
+    try {
+      await limit.within(call());
+    } finally {
+      limit.lift();
+    }
+  }
+
+  #observe(outcome: DeliveryOutcome): void {
+    // It is no reply: nobody waits for it.
+    if (this.#attempt.message.closes !== undefined) return;
+    this.#services.observer.deliveryEnded(this.#attempt.message.platform, outcome);
+  }
+
+  async #trace(outcome: string, began: number): Promise<void> {
+    try {
+      await traceDelivery(this.#services, this.#attempt.message, { outcome, began });
+    } catch (error) {
+      this.#services.log.warn(
+        { ...this.#attempt.about, err: error },
+        'the trace of a delivery could not be stored',
+      );
+    }
+  }
+}
