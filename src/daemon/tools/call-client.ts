@@ -4,6 +4,7 @@ import { maskTokens, type Secret } from '../settings/secret.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import { reduceResult } from './answer.ts';
+import { type Bearer, CallBearers, noteFailure } from './call-bearers.ts';
 import type { CallCredential } from './choose-credential.ts';
 import type { ToolRequest } from './downstream/client.ts';
 import { buildUrl, DownstreamFailure, type DownstreamResponse } from './downstream/client.ts';
@@ -43,14 +44,6 @@ export interface WatchedRequest {
 const IDENTITY_KEY = randomBytes(32);
 const MAX_TRACED_PATH = 200;
 
-/** A bearer token, and whose token it is. */
-interface Bearer {
-  use: CredentialsUsed;
-  token: Secret | null;
-  /** Why the person's own token is not used; null if the policy asks for this token. */
-  because: string | null;
-}
-
 /** A request that has begun. */
 interface BegunRequest {
   /** Value of the request's header `traceparent`; null if it has none. */
@@ -66,8 +59,6 @@ interface BegunRequest {
 export class CallClient {
   /** A source gets only this. */
   readonly client: ToolClient;
-  /** Whether default credentials were handed out, so that an answer may have been made with them. */
-  usedDefault = false;
   /**
    * Whether a request that can change something may have been carried out. Requests of `fetch` are not considered: only
    * the source knows what they do.
@@ -77,10 +68,9 @@ export class CallClient {
   status: number | null = null;
   /** Text for the agent about the last request without a usable answer; null if there was none. */
   failure: string | null = null;
-  /** Secrets that were sent with requests. They are masked in answers, which may echo them. */
-  readonly secrets: Secret[];
   readonly #tool: Tool;
   readonly #credential: CallCredential;
+  readonly #bearers: CallBearers;
   readonly #call: ClientCall;
   readonly #access: ToolAccess;
 
@@ -89,7 +79,7 @@ export class CallClient {
     this.#credential = credential;
     this.#call = call;
     this.#access = access;
-    this.secrets = Object.values(tool.source.target?.headers ?? {});
+    this.#bearers = new CallBearers(tool, credential, call, access);
     this.client = Object.freeze({
       request: (request: ToolRequest) => this.#request(request),
       fetch: (input: string | URL | Request, init?: RequestInit) => this.#fetch(input, init),
@@ -99,6 +89,16 @@ export class CallClient {
         return identify(credential);
       },
     });
+  }
+
+  /** Whether default credentials were handed out, so that an answer may have been made with them. */
+  get usedDefault(): boolean {
+    return this.#bearers.usedDefault;
+  }
+
+  /** Secrets that were sent with requests. They are masked in answers, which may echo them. */
+  get secrets(): readonly Secret[] {
+    return this.#bearers.secrets;
   }
 
   async #request(request: ToolRequest): Promise<ToolResponse> {
@@ -113,9 +113,13 @@ export class CallClient {
     } catch (error) {
       this.#call.signal.throwIfAborted();
       if (error instanceof DefaultTokenFailure)
-        this.#noteFailure(error.reason, { credentials: 'default', method: 'POST', path: TOKEN_PATH });
+        noteFailure(this.#call.trace, error.reason, {
+          credentials: 'default',
+          method: 'POST',
+          path: TOKEN_PATH,
+        });
       else if (error instanceof TokenExchangeFailure)
-        this.#noteFailure(error.reason, { credentials: 'exchange' });
+        noteFailure(this.#call.trace, error.reason, { credentials: 'exchange' });
       else if (!(error instanceof DownstreamFailure)) throw error;
       const { reason, message } = error;
       // If the call was only too slow, the stack is useless.
@@ -130,8 +134,8 @@ export class CallClient {
    * credentials if the policy allows it (agentd-agent(7), "Credentials").
    */
   async #sendByPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
-    if (await this.#isSignedOut()) return { outcome: 'sign_in_needed' };
-    const { use, response } = await this.#sendTwice(request, target, () => this.#chosenBearer());
+    if (await this.#bearers.isSignedOut()) return { outcome: 'sign_in_needed' };
+    const { use, response } = await this.#sendTwice(request, target, () => this.#bearers.chosen());
     if (response.status !== 401 || use === 'none' || use === 'default')
       return { outcome: 'answered', credentials: use, ...response };
     const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
@@ -140,7 +144,7 @@ export class CallClient {
       `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'the call was not repeated with default credentials'}`,
     );
     if (!fallsBack) return { outcome: 'sign_in_needed' };
-    const second = await this.#sendTwice(request, target, () => this.#defaultBearer('user_token_refused'));
+    const second = await this.#sendTwice(request, target, () => this.#bearers.default('user_token_refused'));
     return { outcome: 'answered', credentials: 'default', ...second.response };
   }
 
@@ -152,7 +156,7 @@ export class CallClient {
   ): Promise<{ use: CredentialsUsed; response: DownstreamResponse }> {
     const bearer = await obtain();
     const response = await this.#sendOnce(request, target, bearer);
-    if (response.status !== 401 || !this.#renew(bearer)) return { use: bearer.use, response };
+    if (response.status !== 401 || !this.#bearers.renew(bearer)) return { use: bearer.use, response };
     const renewed = await obtain();
     return { use: renewed.use, response: await this.#sendOnce(request, target, renewed) };
   }
@@ -223,12 +227,12 @@ export class CallClient {
       throw new TypeError('a request to another origin is refused');
     const again = request.clone();
     // As if the system had refused the token, which is not sent.
-    if (await this.#isSignedOut()) return new Response(null, { status: 401 });
-    const bearer = await this.#chosenBearer();
+    if (await this.#bearers.isSignedOut()) return new Response(null, { status: 401 });
+    const bearer = await this.#bearers.chosen();
     const response = await this.#fetchOnce(request, target, bearer);
-    if (response.status !== 401 || !this.#renew(bearer)) return response;
+    if (response.status !== 401 || !this.#bearers.renew(bearer)) return response;
     await response.body?.cancel();
-    return this.#fetchOnce(again, target, await this.#chosenBearer());
+    return this.#fetchOnce(again, target, await this.#bearers.chosen());
   }
 
   async #fetchOnce(request: Request, target: SourceTarget, bearer: Bearer): Promise<Response> {
@@ -272,68 +276,6 @@ export class CallClient {
     }
   }
 
-  /**
-   * Whether the person has signed out at the site since their token was issued. Asked before each request, because a
-   * call may make several, over a long time.
-   */
-  async #isSignedOut(): Promise<boolean> {
-    const credential = this.#credential;
-    if (credential.use !== 'user' && credential.use !== 'exchange') return false;
-    const isSignedOut = await this.#access.marks.covers(credential.origin);
-    if (isSignedOut)
-      this.#noteFailure('signed_out_at_site', {
-        credentials: credential.use,
-        tool: this.#tool.name,
-      });
-    return isSignedOut;
-  }
-
-  /**
-   * The bearer that the policy chose.
-   * @throws DefaultTokenFailure, TokenExchangeFailure
-   */
-  async #chosenBearer(): Promise<Bearer> {
-    const credential = this.#credential;
-    switch (credential.use) {
-      case 'none':
-        return { use: 'none', token: null, because: null };
-      case 'default':
-        return this.#defaultBearer(credential.because);
-      case 'user':
-        this.secrets.push(credential.token);
-        return { use: 'user', token: credential.token, because: null };
-      case 'exchange': {
-        const { name, target } = this.#tool.source;
-        if (!target?.exchange) throw new TypeError(`the source of ${this.#tool.name} has no exchange`);
-        const { exchange } = this.#access;
-        const token = await exchange.exchange(name, target.exchange, credential.token, this.#call.signal);
-        this.secrets.push(token);
-        return { use: 'exchange', token, because: null };
-      }
-    }
-  }
-
-  /**
-   * The default credentials. They are sent only to the API; no policy can change that.
-   * @throws DefaultTokenFailure
-   */
-  async #defaultBearer(because: string | null): Promise<Bearer> {
-    if (!this.#tool.source.target?.is_api || !this.#access.defaultToken)
-      throw new TypeError(`${this.#tool.name} must not use the default credentials`);
-    const token = await this.#access.defaultToken.get(this.#call.signal);
-    this.secrets.push(token);
-    this.usedDefault = true;
-    return { use: 'default', token, because };
-  }
-
-  /** Called after a 401 for a bearer token. @returns whether the next request gets a new token. */
-  #renew({ use, token }: Bearer): boolean {
-    if (token === null || (use !== 'default' && use !== 'exchange')) return false;
-    if (use === 'default') this.#access.defaultToken?.refused(token);
-    else this.#access.exchange.refused(token);
-    return true;
-  }
-
   /** Begins the trace line of a request. */
   #beginLine(method: string, path: string, bearer: Bearer): BegunRequest {
     const { kind, name, origin } = this.#tool.source;
@@ -355,11 +297,6 @@ export class CallClient {
         part.end({ ...judge(bearer, end), detail, took_ms: clock.now() - started_at });
       },
     };
-  }
-
-  /** Writes the trace line of a token that could not be obtained. */
-  #noteFailure(reason: string, detail: NonNullable<TraceLine['detail']>): void {
-    this.#call.trace.note({ step: 'downstream', verdict: 'failed', reason, detail });
   }
 }
 

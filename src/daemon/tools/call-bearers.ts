@@ -1,0 +1,110 @@
+import type { Secret } from '../settings/secret.ts';
+import type { TraceWriter } from '../trace/trace.ts';
+import type { TraceLine } from '../trace/trace-record.ts';
+import type { CallCredential } from './choose-credential.ts';
+import type { CredentialsUsed, Tool } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
+
+/** A bearer token, and whose token it is. */
+export interface Bearer {
+  use: CredentialsUsed;
+  token: Secret | null;
+  /** Why the person's own token is not used; null if the policy asks for this token. */
+  because: string | null;
+}
+
+/** The bearer tokens for the requests of one call, and a record of those that were handed out. */
+export class CallBearers {
+  /** Whether default credentials were handed out. */
+  usedDefault = false;
+  /** Everything secret that requests carry: the fixed headers of the source, and the tokens that were handed out. */
+  readonly secrets: Secret[];
+  readonly #tool: Tool;
+  readonly #credential: CallCredential;
+  readonly #call: { signal: AbortSignal; trace: TraceWriter };
+  readonly #access: ToolAccess;
+
+  constructor(
+    tool: Tool,
+    credential: CallCredential,
+    call: { signal: AbortSignal; trace: TraceWriter },
+    access: ToolAccess,
+  ) {
+    this.#tool = tool;
+    this.#credential = credential;
+    this.#call = call;
+    this.#access = access;
+    this.secrets = Object.values(tool.source.target?.headers ?? {});
+  }
+
+  /**
+   * Whether the person has signed out at the site since their token was issued. Asked before each request, because a
+   * call may make several, over a long time.
+   */
+  async isSignedOut(): Promise<boolean> {
+    const credential = this.#credential;
+    if (credential.use !== 'user' && credential.use !== 'exchange') return false;
+    const isSignedOut = await this.#access.marks.covers(credential.origin);
+    if (isSignedOut)
+      noteFailure(this.#call.trace, 'signed_out_at_site', {
+        credentials: credential.use,
+        tool: this.#tool.name,
+      });
+    return isSignedOut;
+  }
+
+  /**
+   * The bearer that the policy chose.
+   * @throws DefaultTokenFailure, TokenExchangeFailure
+   */
+  async chosen(): Promise<Bearer> {
+    const credential = this.#credential;
+    switch (credential.use) {
+      case 'none':
+        return { use: 'none', token: null, because: null };
+      case 'default':
+        return this.default(credential.because);
+      case 'user':
+        this.secrets.push(credential.token);
+        return { use: 'user', token: credential.token, because: null };
+      case 'exchange': {
+        const { name, target } = this.#tool.source;
+        if (!target?.exchange) throw new TypeError(`the source of ${this.#tool.name} has no exchange`);
+        const { exchange } = this.#access;
+        const token = await exchange.exchange(name, target.exchange, credential.token, this.#call.signal);
+        this.secrets.push(token);
+        return { use: 'exchange', token, because: null };
+      }
+    }
+  }
+
+  /**
+   * The default credentials. They are sent only to the API; no policy can change that.
+   * @throws DefaultTokenFailure
+   */
+  async default(because: string | null): Promise<Bearer> {
+    if (!this.#tool.source.target?.is_api || !this.#access.defaultToken)
+      throw new TypeError(`${this.#tool.name} must not use the default credentials`);
+    const token = await this.#access.defaultToken.get(this.#call.signal);
+    this.secrets.push(token);
+    this.usedDefault = true;
+    return { use: 'default', token, because };
+  }
+
+  /** Called after a 401 for a bearer token. @returns whether the next request gets a new token. */
+  renew({ use, token }: Bearer): boolean {
+    if (token === null || (use !== 'default' && use !== 'exchange')) return false;
+    if (use === 'default') this.#access.defaultToken?.refused(token);
+    else this.#access.exchange.refused(token);
+    return true;
+  }
+}
+
+/** Writes the trace line of a token that could not be used or obtained. */
+export function noteFailure(
+  trace: TraceWriter,
+  reason: string,
+  detail: NonNullable<TraceLine['detail']>,
+): void {
+  trace.note({ step: 'downstream', verdict: 'failed', reason, detail });
+}
