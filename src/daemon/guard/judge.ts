@@ -1,4 +1,4 @@
-import { type AddedHit, addedHit, addHit, countWith, type Hit, type Hits, hitsAt, toHits } from './hits.ts';
+import { addedHit, addHit, countWith, type Hit, type Hits, hitsAt, toHits } from './hits.ts';
 import type {
   BlockedByCircuit,
   BlockedByTurnLimit,
@@ -43,14 +43,9 @@ interface Judgement {
   verdict: GuardVerdict;
   /**
    * The state after the message. A part that did not change is the same object as before. If `turns` changed and was
-   * not null before, the backend must also end the session at the new `turns.ends_at`, unless it ends earlier.
+   * not null before, the store must also end the session at the new `turns.ends_at`, unless it ends earlier.
    */
   state: GuardState;
-  /**
-   * The new hit, if nothing else in `user` changed: a backend that stores changes can then append this hit instead of
-   * writing the whole state (`addMessage` applies it). Otherwise null.
-   */
-  added: AddedHit<MessageHit> | null;
   /** The state of the user must be stored at least until this time, ms since the epoch. */
   user_expires_at: number;
 }
@@ -58,8 +53,7 @@ interface Judgement {
 /**
  * The verdict on a message, and the changes that follow from it (agentd-message(7), "Loop guard"). The checks, in this
  * order: an earlier verdict on the same message, an open circuit, a burst, repetition, the turns of the session.
- * Backends read the state, call this function and write the state in one atomic step. A message that passes, or is over
- * the turn limit, counts as a message of its user. A message that a circuit blocks counts in no window, and opening a
+ * A message that passes, or is over the turn limit, counts as a message of its user. A message that a circuit blocks counts in no window, and opening a
  * circuit empties the windows: a message after the cooldown passes, as `Retry-After` promises. A message without a text,
  * such as a press of a button, counts nowhere.
  * @param now the time by the store's clock.
@@ -72,13 +66,13 @@ export function judge(
 ): Judgement {
   if (state.verdict !== null) {
     const user_expires_at = userExpiry(limits, now);
-    return { verdict: { ...state.verdict, repeated: true }, state, added: null, user_expires_at };
+    return { verdict: { ...state.verdict, repeated: true }, state, user_expires_at };
   }
-  const { blocked, counts, user, added, user_expires_at } = judgeUser(state.user, message, limits, now);
+  const { blocked, counts, user, user_expires_at } = judgeUser(state.user, message, limits, now);
   const turn = blocked === null ? judgeTurn(state.turns, counts, message, limits, now) : null;
   const verdict = { ...(blocked ?? turn?.verdict), repeated: false } as GuardVerdict;
   const turns = turn === null ? state.turns : turn.turns;
-  return { verdict, state: { verdict, user, turns }, added, user_expires_at };
+  return { verdict, state: { verdict, user, turns }, user_expires_at };
 }
 
 /** The result of checking a message against its user's windows and circuit. */
@@ -89,7 +83,6 @@ interface UserJudgement {
   counts: Pick<Passed, 'messages' | 'equal_texts'>;
   /** The user's state after the message. The same object as before if it did not change. */
   user: GuardUserState;
-  added: Judgement['added'];
   user_expires_at: number;
 }
 
@@ -112,7 +105,7 @@ function judgeUser(
   const { max_messages, window_ms, repeat_threshold, repeat_window_ms } = limits;
   if (message.text === null) {
     const counts = { messages: countWith(messages, at, window_ms) - 1, equal_texts: 0 };
-    return { blocked: null, counts, user, added: null, user_expires_at };
+    return { blocked: null, counts, user, user_expires_at };
   }
   const burst = countWith(messages, at, window_ms);
   if (burst > max_messages) return open('rate_limit', burst, max_messages, window_ms);
@@ -121,12 +114,10 @@ function judgeUser(
     return open('repetition', equal_texts, repeat_threshold - 1, repeat_window_ms);
 
   const hit = { at, counted_at: now, text: message.text };
-  const added = addedHit(messages, hit, longest_window_ms);
   return {
     blocked: null,
     counts: { messages: burst, equal_texts },
-    user: addMessage(user, added),
-    added: user === found ? added : null,
+    user: { ...user, messages: addHit(messages, addedHit(messages, hit, longest_window_ms)) },
     user_expires_at,
   };
 
@@ -149,7 +140,7 @@ function judgeUser(
   }
 
   function block(blocked: BlockedByCircuit, after: GuardUserState): UserJudgement {
-    return { blocked, counts: { messages: 0, equal_texts: 0 }, user: after, added: null, user_expires_at };
+    return { blocked, counts: { messages: 0, equal_texts: 0 }, user: after, user_expires_at };
   }
 }
 
@@ -159,11 +150,6 @@ function longestWindow({ window_ms, repeat_window_ms }: GuardLimits): number {
 
 function userExpiry(limits: GuardLimits, now: number): number {
   return now + longestWindow(limits) + limits.cooldown_ms;
-}
-
-/** The state of a user with one more message. */
-export function addMessage(state: GuardUserState, added: AddedHit<MessageHit>): GuardUserState {
-  return { ...state, messages: addHit(state.messages, added) };
 }
 
 /** The state of a user as it applies now, with the current names. The same object if nothing changes. */

@@ -35,8 +35,7 @@ import { type ToolDigestStore, toolDigestStore } from './tool-digests.ts';
 import { type TraceStore, traceRings, traceStore } from './traces.ts';
 
 /**
- * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
- * test/contract. All times are by the store's clock, ms since the epoch. Every method rejects with `StoreUnavailable`
+ * The store: one port per concern, in the terms of the domain. test/contract tests it over each kernel. All times are by the store's clock, ms since the epoch. Every method rejects with `StoreUnavailable`
  * if the store cannot be read or written. Once a method resolves, its changes survive `kill -9`, unless the method's
  * documentation says otherwise. Callers must not cache anything, because administrators write while a daemon runs.
  */

@@ -2,6 +2,12 @@ import type { ClaimState } from '../claims/claim-state.ts';
 import type { IndexEntry, Kind, Tx } from '../kernels/kernel.ts';
 import type { AttemptKind, InboxMessage, NewInboxMessage } from './inbox.ts';
 
+/** How many open and how many failed messages there may be. */
+export interface InboxBounds {
+  inboxMax: number;
+  failedMax: number;
+}
+
 /** A message of the inbox, its place in the order of storing, and the claim of the attempt that is under way. */
 export interface StoredMessage {
   message: InboxMessage;

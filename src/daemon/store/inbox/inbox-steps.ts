@@ -1,14 +1,12 @@
 import { actionsOfQuestion } from '../actions/action-document.ts';
 import { closeDueCards, noteCard } from '../actions/question-cards.ts';
 import { dropUnasked, noteAsked, noteNotice } from '../actions/questions.ts';
-import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from '../bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from '../claims/claim-state.ts';
 import { dueAt } from '../due-at.ts';
 import { noteSentAnswer } from '../feedback.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { checkMessage } from '../limits/guard.ts';
-import { endTurnQuestion, moveQuestion } from '../links/waiting-questions.ts';
-import { listed } from '../listed.ts';
+import { moveQuestion } from '../links/waiting-questions.ts';
 import type { TurnChanges } from '../sessions/turns.ts';
 import { keepTrace, type TraceRings } from '../traces.ts';
 import { afterVerdict } from './after-verdict.ts';
@@ -17,7 +15,6 @@ import type {
   AttemptKind,
   AttemptOutcome,
   InboxClaim,
-  InboxCount,
   InboxMessage,
   InboxStore,
   NewInboxMessage,
@@ -27,31 +24,27 @@ import {
   dropMessage,
   endCollecting,
   heads,
+  type InboxBounds,
   MESSAGE,
   putMessage,
   type StoredMessage,
   storeMessage,
   type WaitingHead,
 } from './inbox-document.ts';
+import { inboxRecords } from './inbox-records.ts';
 import { listOutages } from './outages.ts';
 import { noteSeen, seenMessage } from './seen.ts';
-import { settled } from './settled.ts';
-
-export interface InboxBounds {
-  inboxMax: number;
-  failedMax: number;
-}
+import { changed, settled } from './settled.ts';
 
 /** How many heads a claim looks at beyond its limit: a clock that was set back can make an earlier one not due. */
 const LOOKED_AT = 64;
 /** Maximum number of messages that one step of `expire` or `reap` changes. */
 const BATCH = 1000;
-/** How many messages one step of `retryFailed` changes. */
-const RETRIED = 100;
 
 export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRings): InboxStore {
   const claiming = claimSteps(kernel);
   return {
+    ...inboxRecords(kernel, bounds),
     enqueue: (messages) => kernel.step((tx) => enqueue(tx, messages, bounds)),
     screen: (arrivals, limits) =>
       kernel.step((tx) => {
@@ -177,81 +170,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return times.length === 0 ? null : Math.min(...times);
       }),
     holdsInterrupted: (kind, platforms) => kernel.step((tx) => holdsInterrupted(tx, kind, platforms)),
-    list: async ({ states, limit }) => {
-      const isOpen = states.every((state) => state !== 'done' && state !== 'failed');
-      const found = isOpen
-        ? await kernel.step((tx) => openMessages(tx, bounds))
-        : await listed(kernel, MESSAGE, ({ message }) => states.includes(message.state));
-      return newestFirst(found.filter(({ message }) => states.includes(message.state))).slice(0, limit);
-    },
-    counts: () =>
-      kernel.step((tx) => {
-        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
-        const groups = Map.groupBy([...openMessages(tx, bounds), ...failed], ({ message }) =>
-          JSON.stringify([message.platform, message.state]),
-        );
-        return [...groups.values()].map(countGroup);
-      }),
-    find: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message ?? null),
-    search: (id) =>
-      kernel.step((tx) => {
-        const named = [tx.get(MESSAGE, id)];
-        const colon = id.indexOf(':');
-        for (const message_id of colon < 0 ? [id] : [id, id.slice(colon + 1)])
-          named.push(...tx.first(MESSAGE, `message ${message_id}`, INBOX_FOUND_MAX).map(({ doc }) => doc));
-        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
-        const found = [...named, ...openMessages(tx, bounds), ...failed].filter(
-          (stored): stored is StoredMessage => stored !== null && isNamed(stored.message, id),
-        );
-        const distinct = new Map(found.map((stored) => [stored.message.id, stored]));
-        return newestFirst([...distinct.values()]).slice(0, INBOX_FOUND_MAX);
-      }),
-    retry: (id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(MESSAGE, id);
-        return stored !== null && retry(tx, findTurn(tx, stored));
-      }),
-    async retryFailed({ platform, failed_since = 0 }) {
-      const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
-        state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
-      const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
-      const retried: string[] = [];
-      for (let next = 0; next < meant.length; next += RETRIED) {
-        const batch = meant.slice(next, next + RETRIED);
-        const before = new Set(retried);
-        retried.push(
-          ...(await kernel.step((tx) => {
-            const done = new Set(before);
-            for (const { message } of batch) {
-              const stored = tx.get(MESSAGE, message.id);
-              // The first message of a turn restarts the others, too.
-              const isRestarted = done.has(message.turn_id ?? '');
-              if (stored !== null && (isRestarted || (isMeant(stored) && retry(tx, findTurn(tx, stored)))))
-                done.add(message.id);
-            }
-            return [...done].filter((id) => !before.has(id));
-          })),
-        );
-      }
-      return retried;
-    },
-    discard: (id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(MESSAGE, id);
-        if (stored === null) return false;
-        const first = findTurn(tx, stored);
-        dropUnasked(tx, first.message.id);
-        endTurnQuestion(tx, first.message.id);
-        dropMessage(tx, first);
-        return true;
-      }),
   };
-}
-
-/** The first message of the turn that a message is part of. */
-function findTurn(tx: Tx, stored: StoredMessage): StoredMessage {
-  const { turn_id } = stored.message;
-  return (turn_id === undefined ? null : tx.get(MESSAGE, turn_id)) ?? stored;
 }
 
 /** The message of a claim that is still held; null if it is lost. */
@@ -341,27 +260,6 @@ function dueTime(tx: Tx, { due_at, wait_ms }: WaitingHead): number {
   return dueAt(due_at, wait_ms, tx.now);
 }
 
-/** A message with the wait and the end of its record that follow from its new state. */
-function changed(tx: Tx, stored: StoredMessage, message: InboxMessage): StoredMessage {
-  const { state, ended_at, next_attempt_at } = message;
-  const expires_at = ended_at === null ? null : ended_at + (state === 'done' ? DONE_MS : FAILED_MS);
-  return { ...stored, message, wait_ms: next_attempt_at - tx.now, expires_at };
-}
-
-function retry(tx: Tx, stored: StoredMessage): boolean {
-  const { message } = stored;
-  const { state } = message;
-  if (state !== 'failed' && state !== 'waiting' && state !== 'replied') return false;
-  const anew = state === 'failed' ? begunAnew(message, tx.now) : { ...message, next_attempt_at: tx.now };
-  putMessage(tx, changed(tx, stored, anew));
-  if (message.collected === undefined) endCollecting(tx, message.queue);
-  return true;
-}
-
-function openMessages(tx: Tx, { inboxMax }: InboxBounds): StoredMessage[] {
-  return tx.first(MESSAGE, 'open', inboxMax).map(({ doc }) => doc);
-}
-
 function enqueue(
   tx: Tx,
   messages: readonly NewInboxMessage[],
@@ -390,40 +288,4 @@ function begun(message: InboxMessage, now: number): InboxMessage {
   const { state, attempts, first_run_at, sends } = message;
   if (state === 'replied') return { ...message, sends: sends + 1 };
   return { ...message, state: 'running', attempts: attempts + 1, first_run_at: first_run_at ?? now };
-}
-
-/**
- * A failed message after its restart, as if no attempt at it had been made. Its reply continues with the first part
- * that the platform has not confirmed.
- */
-function begunAnew(message: InboxMessage, now: number): InboxMessage {
-  const isReplied = message.reply !== null;
-  return {
-    ...message,
-    state: isReplied ? 'replied' : 'waiting',
-    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0, interrupted: 0 },
-    ...{ text_stored_at: isReplied ? now : null, parts_sent: isReplied ? message.parts_sent : 0 },
-    ...{ notice: null, failure: null, notice_failure: null, ended_at: null, next_attempt_at: now },
-  };
-}
-
-function newestFirst(found: readonly StoredMessage[]): InboxMessage[] {
-  return [...found].sort((one, other) => other.serial - one.serial).map(({ message }) => message);
-}
-
-function countGroup(group: readonly StoredMessage[]): InboxCount {
-  const { platform, state } = (group[0] as StoredMessage).message;
-  return {
-    platform,
-    state: state as InboxCount['state'],
-    messages: group.length,
-    oldest_at: Math.min(...group.map(({ message }) => message.received_at)),
-  };
-}
-
-function isNamed(message: InboxMessage, name: string): boolean {
-  const { id, message_id, platform, state, request_id, session_id } = message;
-  if (name === id || name === message_id) return true;
-  if (message_id !== null && name === `${platform}:${message_id}`) return true;
-  return state !== 'done' && (name === request_id || name === session_id);
 }

@@ -1,4 +1,7 @@
+import { DONE_MS, FAILED_MS } from '../bounds.ts';
+import type { Tx } from '../kernels/kernel.ts';
 import type { AttemptOutcome, InboxMessage } from './inbox.ts';
+import type { StoredMessage } from './inbox-document.ts';
 
 /** The members of a message that an attempt can change. */
 export type InboxChange = Pick<
@@ -19,8 +22,7 @@ export type InboxChange = Pick<
 >;
 
 /**
- * How a claimed message changes after an attempt with this outcome. All backends share this rule: they read the
- * message, check the claim, call this function and write the result.
+ * How a claimed message changes after an attempt with this outcome.
  * @param message the message as it is stored now.
  */
 export function settled(message: InboxMessage, outcome: AttemptOutcome, now: number): InboxChange {
@@ -104,4 +106,11 @@ function changeable(message: InboxMessage): InboxChange {
     notice_failure,
     ended_at,
   };
+}
+
+/** A message with the wait and the end of its record that follow from its new state. */
+export function changed(tx: Tx, stored: StoredMessage, message: InboxMessage): StoredMessage {
+  const { state, ended_at, next_attempt_at } = message;
+  const expires_at = ended_at === null ? null : ended_at + (state === 'done' ? DONE_MS : FAILED_MS);
+  return { ...stored, message, wait_ms: next_attempt_at - tx.now, expires_at };
 }

@@ -21,8 +21,7 @@ export interface WindowHit {
 }
 
 /**
- * Counts a hit of a request limit (`LimitStore.hit`). Backends read the hits, call this function and write the hits in
- * one atomic step.
+ * Counts a hit of a request limit (`LimitStore.hit`).
  * @param found the stored hits; null if there are none.
  */
 export function hitWindow(

@@ -47,8 +47,7 @@ export interface TokenState {
 export const NO_TOKENS: TokenWindow = { used: [], reserved: [] };
 
 /**
- * Reserves tokens if the window has room for them (`BudgetStore.reserve`). Backends read the window, call this function
- * and write the window in one atomic step.
+ * Reserves tokens if the window has room for them (`BudgetStore.reserve`).
  */
 export function reserveTokens(
   found: TokenWindow,

@@ -26,7 +26,7 @@ const OTHER_USER = 'another user';
 const ADDRESS = 'http:address:';
 
 /**
- * Decides which records belong to a person or a platform's user, for all backends alike. Call `session` for all
+ * Decides which records belong to a person or a platform's user. Call `session` for all
  * sessions first, then `guard` and then `answer` for all records, because other records are recognized by these.
  */
 export class PersonMatch {

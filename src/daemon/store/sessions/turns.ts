@@ -10,7 +10,8 @@ import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from '../claims/
 import type { KeyClaim, SessionClaim, StreamClaim } from '../claims/claims.ts';
 import { holdsKey, type StoredAnswer, storeAnswer } from '../idempotency.ts';
 import type { FinalFailure, InboxClaim, SignInHint, StoredQuestion } from '../inbox/inbox.ts';
-import { heldMessage, type InboxBounds, settleStored, storeReply } from '../inbox/inbox-steps.ts';
+import type { InboxBounds } from '../inbox/inbox-document.ts';
+import { heldMessage, settleStored, storeReply } from '../inbox/inbox-steps.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
 import { isSignedOut } from '../links/sign-out-marks.ts';

@@ -1,0 +1,151 @@
+import { dropUnasked } from '../actions/questions.ts';
+import { INBOX_FOUND_MAX } from '../bounds.ts';
+import type { Kernel, Tx } from '../kernels/kernel.ts';
+import { endTurnQuestion } from '../links/waiting-questions.ts';
+import { listed } from '../listed.ts';
+import type { InboxCount, InboxMessage, InboxStore } from './inbox.ts';
+import {
+  dropMessage,
+  endCollecting,
+  type InboxBounds,
+  MESSAGE,
+  putMessage,
+  type StoredMessage,
+} from './inbox-document.ts';
+import { changed } from './settled.ts';
+
+/** How many messages one step of `retryFailed` changes. */
+const RETRIED = 100;
+
+/** What administrators ask and change of the inbox. */
+export function inboxRecords(
+  kernel: Kernel,
+  bounds: InboxBounds,
+): Pick<InboxStore, 'list' | 'counts' | 'find' | 'search' | 'retry' | 'retryFailed' | 'discard'> {
+  return {
+    list: async ({ states, limit }) => {
+      const isOpen = states.every((state) => state !== 'done' && state !== 'failed');
+      const found = isOpen
+        ? await kernel.step((tx) => openMessages(tx, bounds))
+        : await listed(kernel, MESSAGE, ({ message }) => states.includes(message.state));
+      return newestFirst(found.filter(({ message }) => states.includes(message.state))).slice(0, limit);
+    },
+    counts: () =>
+      kernel.step((tx) => {
+        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
+        const groups = Map.groupBy([...openMessages(tx, bounds), ...failed], ({ message }) =>
+          JSON.stringify([message.platform, message.state]),
+        );
+        return [...groups.values()].map(countGroup);
+      }),
+    find: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message ?? null),
+    search: (id) =>
+      kernel.step((tx) => {
+        const named = [tx.get(MESSAGE, id)];
+        const colon = id.indexOf(':');
+        for (const message_id of colon < 0 ? [id] : [id, id.slice(colon + 1)])
+          named.push(...tx.first(MESSAGE, `message ${message_id}`, INBOX_FOUND_MAX).map(({ doc }) => doc));
+        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
+        const found = [...named, ...openMessages(tx, bounds), ...failed].filter(
+          (stored): stored is StoredMessage => stored !== null && isNamed(stored.message, id),
+        );
+        const distinct = new Map(found.map((stored) => [stored.message.id, stored]));
+        return newestFirst([...distinct.values()]).slice(0, INBOX_FOUND_MAX);
+      }),
+    retry: (id) =>
+      kernel.step((tx) => {
+        const stored = tx.get(MESSAGE, id);
+        return stored !== null && retry(tx, findTurn(tx, stored));
+      }),
+    async retryFailed({ platform, failed_since = 0 }) {
+      const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
+        state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
+      const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
+      const retried: string[] = [];
+      for (let next = 0; next < meant.length; next += RETRIED) {
+        const batch = meant.slice(next, next + RETRIED);
+        const before = new Set(retried);
+        retried.push(
+          ...(await kernel.step((tx) => {
+            const done = new Set(before);
+            for (const { message } of batch) {
+              const stored = tx.get(MESSAGE, message.id);
+              // The first message of a turn restarts the others, too.
+              const isRestarted = done.has(message.turn_id ?? '');
+              if (stored !== null && (isRestarted || (isMeant(stored) && retry(tx, findTurn(tx, stored)))))
+                done.add(message.id);
+            }
+            return [...done].filter((id) => !before.has(id));
+          })),
+        );
+      }
+      return retried;
+    },
+    discard: (id) =>
+      kernel.step((tx) => {
+        const stored = tx.get(MESSAGE, id);
+        if (stored === null) return false;
+        const first = findTurn(tx, stored);
+        dropUnasked(tx, first.message.id);
+        endTurnQuestion(tx, first.message.id);
+        dropMessage(tx, first);
+        return true;
+      }),
+  };
+}
+
+/** The first message of the turn that a message is part of. */
+function findTurn(tx: Tx, stored: StoredMessage): StoredMessage {
+  const { turn_id } = stored.message;
+  return (turn_id === undefined ? null : tx.get(MESSAGE, turn_id)) ?? stored;
+}
+
+function retry(tx: Tx, stored: StoredMessage): boolean {
+  const { message } = stored;
+  const { state } = message;
+  if (state !== 'failed' && state !== 'waiting' && state !== 'replied') return false;
+  const anew = state === 'failed' ? begunAnew(message, tx.now) : { ...message, next_attempt_at: tx.now };
+  putMessage(tx, changed(tx, stored, anew));
+  if (message.collected === undefined) endCollecting(tx, message.queue);
+  return true;
+}
+
+function openMessages(tx: Tx, { inboxMax }: InboxBounds): StoredMessage[] {
+  return tx.first(MESSAGE, 'open', inboxMax).map(({ doc }) => doc);
+}
+
+/**
+ * A failed message after its restart, as if no attempt at it had been made. Its reply continues with the first part
+ * that the platform has not confirmed.
+ */
+function begunAnew(message: InboxMessage, now: number): InboxMessage {
+  const isReplied = message.reply !== null;
+  return {
+    ...message,
+    state: isReplied ? 'replied' : 'waiting',
+    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0, interrupted: 0 },
+    ...{ text_stored_at: isReplied ? now : null, parts_sent: isReplied ? message.parts_sent : 0 },
+    ...{ notice: null, failure: null, notice_failure: null, ended_at: null, next_attempt_at: now },
+  };
+}
+
+function newestFirst(found: readonly StoredMessage[]): InboxMessage[] {
+  return [...found].sort((one, other) => other.serial - one.serial).map(({ message }) => message);
+}
+
+function countGroup(group: readonly StoredMessage[]): InboxCount {
+  const { platform, state } = (group[0] as StoredMessage).message;
+  return {
+    platform,
+    state: state as InboxCount['state'],
+    messages: group.length,
+    oldest_at: Math.min(...group.map(({ message }) => message.received_at)),
+  };
+}
+
+function isNamed(message: InboxMessage, name: string): boolean {
+  const { id, message_id, platform, state, request_id, session_id } = message;
+  if (name === id || name === message_id) return true;
+  if (message_id !== null && name === `${platform}:${message_id}`) return true;
+  return state !== 'done' && (name === request_id || name === session_id);
+}
