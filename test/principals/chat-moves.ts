@@ -1,6 +1,6 @@
 import { toUser } from '../../plugins/phonechat/simulator.ts';
 import type { ChatMove, Platform } from './chat-histories.ts';
-import { answerOf, Chats, isAnswer } from './chats.ts';
+import { Chats } from './chats.ts';
 import type { SeenAnswer } from './code-checker.ts';
 import type { DeedChecker } from './deed-checker.ts';
 import type { Judge } from './play.ts';
@@ -17,14 +17,11 @@ export class ChatMoves {
   readonly #linked = new Map<string, { platform: Platform; user: string; who: Who }>();
   /** The buttons of the question about each code. */
   readonly #questions = new Map<string, readonly string[]>();
-  /** Whether something must be so in a state that is possible now. */
-  readonly #expects: (ask: (checker: DeedChecker) => boolean) => boolean;
 
   constructor(stage: Stage, expects: (ask: (checker: DeedChecker) => boolean) => boolean) {
     this.#stage = stage;
     this.#chats = new Chats(stage, expects);
     this.#site = new Site(stage, (...linked) => this.#noteLink(...linked));
-    this.#expects = expects;
   }
 
   get chats(): Chats {
@@ -64,13 +61,12 @@ export class ChatMoves {
     for (const [key, { platform, user, who }] of this.#linked) {
       this.#linked.delete(key);
       const mark = this.#stage.newMark(who);
-      const { read } = this.#chats.private(platform, user);
-      await this.#chats.untilAsked(platform, user, read);
+      await this.#chats.untilAsked(platform, user);
       const alias = platform === 'phonechat' ? toUser(user).user_id : null;
       const isHidden = platform === 'phonechat' && !user.startsWith('+');
       const from = { platform, user, alias: isHidden ? user : alias };
       const write = await this.#chats.writeAs(from, { text: mark, mark, thread: null });
-      const replies = this.#chats.repliesIn(platform, user, read).filter((one) => one.mark !== mark);
+      const replies = this.#chats.newReplies(platform, user);
       yield [(checker) => checker.reruns(platform, user, replies), write];
     }
   }
@@ -153,16 +149,11 @@ export class ChatMoves {
     // Without a question there is no button.
     if (button === undefined) return [];
     const { chat } = this.#chats.private(platform, from.user);
-    const before = chat.shown.length;
+    const before = chat.length;
     const { request } = this.#chats.delivery(from, button, null, 'press');
-    const counts = this.#expects((checker) => checker.counts(from, id));
     await this.#stage.world.deliver(request);
-    // A press that does not count may lead to no message.
-    const shown = counts
-      ? await chat.next(before, isAnswer)
-      : (chat.shown.slice(before).find(isAnswer) ?? null);
-    this.#chats.read(platform, from.user);
-    const seen = answerOf(shown);
+    await this.#stage.answered();
+    const seen = this.#chats.answerSince(before, from);
     if (seen.is === 'done') this.#noteLink(platform, from.user, who);
     const certain = this.#certain(seen);
     return [(checker) => checker.press(from, { id, approve }, certain)];

@@ -22,14 +22,9 @@ let lastNumber = 0;
 /** A private chat of a person with the bot. */
 interface Private {
   chat: Chat;
-  /** The number of messages that were already compared. */
-  read: number;
+  /** The replies that were already compared. */
+  read: Set<Delivered>;
 }
-
-/** After so many ticks, the daemon has noted that a question has arrived. Before that, a word would not count. */
-const TICKS_TO_NOTE = 60;
-/** How long something is awaited that may never come. */
-const VOID_SECONDS = 2;
 
 interface Written {
   text: string;
@@ -50,8 +45,6 @@ export class Chats {
   readonly #buttons = new Map<string, readonly string[]>();
   /** Answers that were given at the same time as another one, or delivered twice. */
   readonly #unsettled: { sender: From; thread: string | null; who: Who; before: number }[] = [];
-  /** Where a button was pressed that counts no more, which the daemon may yet say. */
-  readonly #pressedLate = new Set<Chat>();
   /** Whether something must be so in a state that is possible now. */
   readonly #expects: (ask: (checker: DeedChecker) => boolean) => boolean;
 
@@ -69,19 +62,19 @@ export class Chats {
     const { world } = this.#stage;
     const { request, event } = this.delivery(sender, text, thread);
     if (thread === null) this.private(sender.platform, sender.user);
-    const { reply, cancel } = world.replyTo(mark);
-    const { status } = await world.deliver(request);
-    if (status !== 200) cancel();
-    const delivered = status === 200 ? await reply : null;
+    const replyTo = world.expectReply(mark);
+    await world.deliver(request);
+    await this.#stage.answered();
+    const delivered = replyTo();
     const message = { ...sender, thread, mark, ...(business ? { business } : {}) };
     if (delivered === null) return (checker) => checker.chatMessage(message, null);
     const { simulator, settings } = this.platform(sender.platform);
     const rooms = simulator.seenIn(event, settings);
     if (!rooms.includes(delivered.to) || !this.#isItsThread(`${sender.platform} ${thread}`, delivered))
       return () => [{ kind: 'leak', text: `the reply was sent to ${delivered.to} instead of ${rooms[0]}` }];
-    const question = await this.#question(message, delivered);
-    if (thread === null) this.read(sender.platform, sender.user);
-    const seen = replyOf(delivered, question);
+    if (thread === null) this.#read(sender, delivered);
+    const room = this.#room(sender, thread);
+    const seen = replyOf(delivered, room && this.#questionAfter(delivered, room));
     const judge: Judge = (checker) => checker.chatMessage(message, seen);
     // A sign-out at the same time may keep a run from its calls.
     if (this.#stage.hasSignOut) judge.orElse = [(checker) => checker.chatMessage(message, seen, 0)];
@@ -105,32 +98,24 @@ export class Chats {
     const isPress = business.press !== null;
     const message = { ...sender, thread, mark: '', business };
     const session = sessionOf(message);
-    const before = room.shown.length;
+    const before = room.length;
     const counts =
       !isPress || this.#expects((checker) => checker.isOpen(business.press ?? '', session, sender.user));
     const { request } = this.delivery(sender, text, thread, isPress ? 'press' : 'message');
     const { world, isConcurrent, hasSignOut } = this.#stage;
     const deliver = () => world.deliver(request);
     const answers = await Promise.all(twice ? [deliver(), deliver()] : [deliver()]);
+    await this.#stage.answered();
     // A press that does not count leads to no message of the agent. What it has changed shows later.
-    if (!counts) {
-      this.#pressedLate.add(room);
-      return [];
-    }
+    if (!counts) return [];
     const isAccepted = answers.every(({ status }) => status === 200);
     if (isAccepted && (isConcurrent || twice)) this.#unsettled.push({ sender, thread, who, before });
     if (isAccepted && isConcurrent) return [concurrentJudge(message, hasSignOut)];
     const isMeant = (shown: Delivered) => isAnswer(shown) && !(isPress && saysEnded(shown.text));
-    let delivered = isAccepted ? await room.next(before, isMeant) : null;
-    if (delivered === null) return [(checker) => checker.chatMessage(message, null)];
-    if (saysEnded(delivered.text) && this.#pressedLate.delete(room)) {
-      // It may say that of the press before.
-      const next = room.shown.indexOf(delivered) + 1;
-      delivered = (await room.next(next, isMeant, VOID_SECONDS)) ?? delivered;
-    }
-    const question = await this.#question(message, delivered);
-    if (thread === null) this.read(sender.platform, sender.user);
-    const seen = replyOf(delivered, question);
+    const delivered = isAccepted ? room.slice(before).find(isMeant) : undefined;
+    if (delivered === undefined) return [(checker) => checker.chatMessage(message, null)];
+    if (thread === null) this.#read(sender, delivered);
+    const seen = replyOf(delivered, this.#questionAfter(delivered, room));
     return [(checker) => checker.chatMessage(message, seen)];
   }
 
@@ -143,51 +128,33 @@ export class Chats {
       const mark = this.#stage.newMark(who);
       const judge = await this.writeAs(sender, { text: mark, mark, thread });
       // A reply may have repeated a question before the other answer ended it.
-      const shown = this.#room(sender, thread)?.shown.slice(before) ?? [];
+      const shown = this.#room(sender, thread)?.slice(before) ?? [];
       for (const one of shown)
         if (isQuestion(one) && this.#buttons.has(deedsIn(one.text)[0] ?? '')) this.#noteQuestion(one);
+      if (thread === null) this.#read(sender, ...shown.filter(isUnmarked));
       yield [judge];
     }
   }
 
   /** The question at the end of a reply, as a separate message. Null if there is none. */
-  async #question(message: ChatMessage, reply: Delivered): Promise<Delivered | null> {
-    const room = this.#room(message, message.thread);
-    if (room === null) return null;
-    const from = room.shown.indexOf(reply) + 1;
-    const mayAsk = this.#expects((checker) => checker.wouldAsk(message));
-    // After moves at the same time, it may depend on their order.
-    const mustAsk = mayAsk && !this.#expects((checker) => !checker.wouldAsk(message));
-    const question = mayAsk
-      ? await room.next(from, isQuestion, mustAsk ? undefined : VOID_SECONDS)
-      : room.shown.slice(from).find(isQuestion);
-    if (question) this.#noteQuestion(question);
-    if (question) await ticks(TICKS_TO_NOTE);
-    return question ?? null;
+  #questionAfter(reply: Delivered, shown: Chat): Delivered | null {
+    const next = shown.slice(shown.indexOf(reply) + 1).find((one) => isReply(one) || isQuestion(one));
+    if (next === undefined || !isQuestion(next)) return null;
+    this.#noteQuestion(next);
+    return next;
   }
 
   /** The replies of the agent in a private chat that were not compared yet, each with the question that follows it. */
-  repliesIn(platform: string, user: string, before: number): SeenReply[] {
-    const shown = this.private(platform, user).chat.shown.slice(before);
-    return shown.flatMap((one, at) => {
-      if (!isReply(one)) return [];
-      const next = shown[at + 1];
-      const question = next && isQuestion(next) ? next : null;
-      if (question) this.#noteQuestion(question);
-      return [replyOf(one, question)];
-    });
+  newReplies(platform: string, user: string): SeenReply[] {
+    const { chat, read } = this.private(platform, user);
+    const fresh = chat.filter((one) => isReply(one) && !read.has(one));
+    this.#read({ platform, user }, ...fresh);
+    return fresh.map((one) => replyOf(one, this.#questionAfter(one, chat)));
   }
 
   /** Waits until second runs have asked. A message that is accepted before does not count as one after the question. */
-  async untilAsked(platform: string, user: string, from: number): Promise<void> {
-    const awaited: string[] = [];
-    this.#expects((checker) => {
-      awaited.push(...checker.aboutToAsk(platform, user));
-      return false;
-    });
-    const { chat } = this.private(platform, user);
-    for (const deed of awaited)
-      await chat.next(from, (shown) => isQuestion(shown) && deedsIn(shown.text)[0] === deed);
+  async untilAsked(platform: string, user: string): Promise<void> {
+    if (this.#expects((checker) => checker.isAboutToAsk(platform, user))) await this.#stage.answered();
   }
 
   #noteQuestion(question: Delivered): void {
@@ -215,8 +182,7 @@ export class Chats {
 
   /** Questions about actions that nobody was expected to be asked. */
   *unexpectedQuestions(): Generator<Delivered> {
-    for (const { shown } of this.all)
-      for (const one of shown) if (isQuestion(one) && !this.#asked.has(one)) yield one;
+    for (const one of this.all.flat()) if (isQuestion(one) && !this.#asked.has(one)) yield one;
   }
 
   /** The private chat of a sender, or a thread as far as it is known. */
@@ -232,11 +198,13 @@ export class Chats {
     const event = { kind: 'command', user, text: `${command} ${token ?? 'off'}`, place: 'direct' } as const;
     const request = simulator.delivery({ ...event, number: ++lastNumber, sent_at: Date.now() }, settings);
     const { chat } = this.private(platform, user);
-    const before = chat.shown.length;
+    const before = chat.length;
     const { body } = await this.#stage.world.deliver(request);
+    const answer = simulator.shownOf?.({ status: 200, body });
+    if (answer === undefined) await this.#stage.answered();
     // On msgbot, the answer is a message in the chat. The reply to a question that waited for it may come before it.
     const isOurs = (one: Delivered) => isAnswer(one) && !isReply(one) && !isQuestion(one);
-    const [shown] = simulator.shownOf?.({ status: 200, body }) ?? [await chat.next(before, isOurs)];
+    const [shown] = answer ?? [chat.slice(before).find(isOurs)];
     if (token === null && platform === 'msgbot') return null;
     // On a busy machine a command may take longer than the platform waits.
     return shown && !shown.text.includes('I do not know whether it was done')
@@ -247,14 +215,23 @@ export class Chats {
   /** Delivers a text without a mark in a private chat, and returns the answer. */
   async answerTo(from: From, text: string, isForwarded: boolean): Promise<SeenAnswer> {
     const { chat } = this.private(from.platform, from.user);
-    const before = chat.shown.length;
+    const before = chat.length;
     const { request } = this.delivery(from, text, null, isForwarded ? 'forwarded' : 'message');
-    const { status } = await this.#stage.world.deliver(request);
-    const shown = status === 200 ? await chat.next(before, isAnswer) : null;
-    const message = { ...from, thread: null, mark: '' };
-    const question = shown && isReply(shown) ? await this.#question(message, shown) : null;
-    this.read(from.platform, from.user);
-    return answerOf(shown, question);
+    await this.#stage.world.deliver(request);
+    await this.#stage.answered();
+    return this.answerSince(before, from);
+  }
+
+  /** What a person has seen in answer to a text without a mark, or to a press. */
+  answerSince(before: number, from: From): SeenAnswer {
+    const { chat } = this.private(from.platform, from.user);
+    const shown = chat.slice(before);
+    // The reply to a question that waited for the sign-in may come before the answer.
+    const answer = shown.find((one) => isAnswer(one) && (!isReply(one) || isUnmarked(one)));
+    if (answer === undefined) return { is: 'nothing' };
+    if (!isReply(answer)) return noticeOf(answer);
+    this.#read(from, answer);
+    return { is: 'reply', ...replyOf(answer, this.#questionAfter(answer, chat)) };
   }
 
   delivery(
@@ -311,16 +288,16 @@ export class Chats {
     if (!found) {
       const { simulator, settings } = this.platform(platform);
       const event = { kind: 'message', user, text: '', place: 'direct', number: 1, sent_at: 0 } as const;
-      found = { chat: this.#stage.world.follow(platform, simulator.seenIn(event, settings)), read: 0 };
+      const chat = this.#stage.world.follow(platform, simulator.seenIn(event, settings));
+      found = { chat, read: new Set() };
       this.#all.set(key, found);
     }
     return found;
   }
 
-  /** What the chat shows now is compared with the rules, and is not looked at again. */
-  read(platform: string, user: string): void {
-    const found = this.private(platform, user);
-    found.read = found.chat.shown.length;
+  #read({ platform, user }: Pick<From, 'user'> & { platform: string }, ...replies: Delivered[]): void {
+    const { read } = this.private(platform, user);
+    for (const reply of replies) read.add(reply);
   }
 }
 
@@ -380,10 +357,12 @@ function isReply({ text }: Delivered): boolean {
   return /^\S+ for \S+:/.test(text);
 }
 
-export function answerOf(shown: Delivered | null, question: Delivered | null = null): SeenAnswer {
-  if (shown === null) return { is: 'nothing' };
-  if (isReply(shown)) return { is: 'reply', ...replyOf(shown, question) };
-  const { text, buttons } = shown;
+/** Whether it is a reply to a message without a mark. */
+function isUnmarked(shown: Delivered): boolean {
+  return isReply(shown) && replyOf(shown).mark === '';
+}
+
+function noticeOf({ text, buttons }: Delivered): SeenAnswer {
   const [, notice = 'other'] = NOTICES.find(([pattern]) => pattern.test(text)) ?? [];
   const names = [...text.matchAll(/([a-z]+\d+)(?:@|&#64;)?/g)].map(([, name = '']) => name);
   return { is: notice, names, buttons };
@@ -402,8 +381,4 @@ function replyOf({ text }: Delivered, question: Delivered | null = null): SeenRe
     told: { asks: deedsIn(question?.text ?? ''), lines: linesIn(text) },
     ...{ actedFor: actedFor(text), said: said(text), hasToken: hasToken(text) },
   };
-}
-
-async function ticks(number: number): Promise<void> {
-  for (let tick = number; tick > 0; tick--) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-import { type ChatMessage, sessionOf } from './chat-checker.ts';
+import type { ChatMessage } from './chat-checker.ts';
 import { CodeChecker } from './code-checker.ts';
 import type { Business, Expected, Problem, Seen, Spoken, WebMessage } from './facts.ts';
 import { deedOutcome } from './marks.ts';
@@ -52,28 +52,13 @@ export class DeedChecker extends CodeChecker {
     return found?.state === 'open' && found.session === session && found.user === user;
   }
 
-  /** Whether the reply to this message must end with a question. */
-  wouldAsk(message: ChatMessage): boolean {
-    const { questions, queued } = this.state;
-    const asks = [message, ...[...queued.values()].flat()].some(({ business }) => business?.deeds.length);
-    if (questions.length === 0 && !asks) return false;
-    const copy = this.copy();
-    copy.chatMessage(message, 'unclear');
-    const here = sessionOf(message);
-    return copy.state.questions.some(
-      ({ session, user, state, isLast }) =>
-        session === here && user === message.user && state === 'open' && isLast,
-    );
-  }
-
-  /** The first actions of the questions that second runs in a private chat are about to ask. */
-  aboutToAsk(platform: string, user: string): string[] {
+  /** Whether second runs in a private chat are about to ask something. */
+  isAboutToAsk(platform: string, user: string): boolean {
     const { queued } = this.state;
-    if (![...queued.values()].flat().some(({ business }) => business?.deeds.length)) return [];
+    if (![...queued.values()].flat().some(({ business }) => business?.deeds.length)) return false;
     const copy = this.copy();
     copy.runQueued(platform, user);
-    const asked = copy.state.questions.slice(this.state.questions.length);
-    return asked.flatMap(({ deeds }) => deeds[0] ?? []);
+    return copy.state.questions.length > this.state.questions.length;
   }
 
   override passHour(): void {

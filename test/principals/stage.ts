@@ -27,6 +27,7 @@ export class Stage {
   signedOut: SignOut[] = [];
   readonly #began = nowSeconds() - BEGAN_BEFORE;
   #moments = 0;
+  #users: ReadonlySet<string> | null = null;
   #messages = 0;
 
   constructor(world: World, number: number) {
@@ -54,6 +55,20 @@ export class Stage {
     return expires > this.hour
       ? { kind: 'person', person, expires, origin }
       : { kind: 'invalid', expired: person };
+  }
+
+  /** All ids of the people on platforms. */
+  get users(): ReadonlySet<string> {
+    this.#users ??= new Set([
+      ...PLATFORMS.flatMap(({ plugin }) => EVERYBODY.map((who) => this.idOn(plugin.name, who))),
+      ...EVERYBODY.flatMap((who) => [this.otherIdOf(who, 'own'), this.otherIdOf(who, 'recycled')]),
+    ]);
+    return this.#users;
+  }
+
+  /** Waits until the daemon has answered everything that people have written on platforms. */
+  answered(): Promise<void> {
+    return this.world.answered(this.users);
   }
 
   idOn(platform: string, who: Who): string {

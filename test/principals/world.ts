@@ -22,7 +22,7 @@ import { SECRET } from '../support/daemon.ts';
 import { settingsOf } from '../support/fake-platform.ts';
 import { MARKED_TEXTS } from '../support/marked-texts.ts';
 import { PLATFORMS } from '../support/platforms.ts';
-import { ANSWER_SECONDS, Chat, type Delivered } from './chat.ts';
+import type { Chat, Delivered } from './chat.ts';
 import { type ApiCalls, Company, RENEWAL_PATH } from './company.ts';
 import { Connection, type Request, type Response } from './connection.ts';
 import { giveUpAfter } from './give-up-after.ts';
@@ -33,6 +33,10 @@ import { AUDIENCE, ISSUER } from './tokens.ts';
 export const ALLOWED_ORIGIN = 'https://shop.example.com';
 
 const HOUR_MS = 3_600_000;
+/** A message that is not answered within this time counts as lost. */
+const ANSWER_SECONDS = 20;
+/** The messages of the inbox that the daemon has still to do something about. */
+const OPEN = { states: ['waiting', 'running', 'replied'], limit: 10_000 } as const;
 export interface Platform {
   /** It has the API of the platform. */
   server: Server;
@@ -57,7 +61,10 @@ export class World {
   readonly #env: Record<string, string>;
   readonly #idle: Connection[] = [];
   readonly #company = new Company();
-  readonly #awaited = new Map<string, (delivered: Delivered) => void>();
+  /** The replies that are awaited, each by its first mark. */
+  readonly #replies = new Map<string, Delivered | null>();
+  /** Who waits until an attempt at a message of these users has ended. */
+  readonly #attempts = new Set<{ users: ReadonlySet<string>; ended(): void }>();
   readonly #chats = new Map<string, Chat>();
   readonly #restore: () => void;
   readonly #api: Server;
@@ -170,21 +177,45 @@ export class World {
   }
 
   /**
-   * Waits for the reply whose first mark is this mark. `reply` resolves to null if there is none in time. Call this
-   * before the message is delivered.
+   * Notes the first reply whose first mark is this mark. Call this before the message is delivered.
+   * @returns a function that ends this, and returns the reply
    */
-  replyTo(mark: string): { reply: Promise<Delivered | null>; cancel(): void } {
-    const { promise, resolve } = Promise.withResolvers<Delivered | null>();
-    const stopWaiting = giveUpAfter(ANSWER_SECONDS, () => resolve(null));
-    const end = () => {
-      stopWaiting();
-      this.#awaited.delete(mark);
+  expectReply(mark: string): () => Delivered | null {
+    this.#replies.set(mark, null);
+    return () => {
+      const reply = this.#replies.get(mark) ?? null;
+      this.#replies.delete(mark);
+      return reply;
     };
-    this.#awaited.set(mark, (delivered) => {
-      end();
-      resolve(delivered);
+  }
+
+  /**
+   * Waits until the daemon has answered everything that these users of platforms have written, has noted that its
+   * answers were sent, and has sent everything else that it has for them.
+   */
+  async answered(users: ReadonlySet<string>): Promise<void> {
+    let isLate = false;
+    let { promise: ended, resolve } = Promise.withResolvers<void>();
+    const waiting = { users, ended: () => resolve() };
+    const stopWaiting = giveUpAfter(ANSWER_SECONDS, () => {
+      isLate = true;
+      resolve();
     });
-    return { reply: promise, cancel: end };
+    this.#attempts.add(waiting);
+    try {
+      while (!isLate && (await this.#isAnswering(users))) {
+        await ended;
+        ({ promise: ended, resolve } = Promise.withResolvers<void>());
+      }
+    } finally {
+      this.#attempts.delete(waiting);
+      stopWaiting();
+    }
+  }
+
+  async #isAnswering(users: ReadonlySet<string>): Promise<boolean> {
+    const open = (await this.#daemon?.services.store.inbox.list(OPEN)) ?? [];
+    return open.some(({ user_id }) => user_id !== null && users.has(user_id));
   }
 
   /** Calls of the business API so far in one history. */
@@ -195,7 +226,7 @@ export class World {
   /** Follows a private chat, which has one or more names on its platform. */
   follow(platform: string, rooms: readonly string[]): Chat {
     const names = rooms.map((room) => `${platform} ${room}`);
-    const chat = names.map((name) => this.#chats.get(name)).find(Boolean) ?? new Chat();
+    const chat = names.map((name) => this.#chats.get(name)).find(Boolean) ?? [];
     for (const name of names) this.#chats.set(name, chat);
     return chat;
   }
@@ -231,6 +262,7 @@ export class World {
     const configuration = await configure({ cwd: this.#directory, env: this.#env });
     const log = pino({ level: 'info', base: null }, { write: (line: string) => this.#examine(line) });
     this.#daemon = await startDaemon(configuration, log);
+    this.#followAttempts(this.#daemon.services.store.inbox);
     // Node.js publishes the server object on a diagnostics channel when a request starts. The connections in this
     // process need that object, so the first request uses a real socket.
     let server: unknown = null;
@@ -243,6 +275,17 @@ export class World {
     await once(response, 'end');
     unsubscribe('http.server.request.start', listener);
     this.#server = server as Server;
+  }
+
+  /** Only the store knows when the daemon has noted what became of a message, which people cannot see. */
+  #followAttempts(inbox: Daemon['services']['store']['inbox']): void {
+    const { settle } = inbox;
+    inbox.settle = async (claim, outcome) => {
+      const isOurs = await settle(claim, outcome);
+      const { user_id } = claim.message;
+      for (const { users, ended } of this.#attempts) if (users.has(user_id ?? '')) ended();
+      return isOurs;
+    };
   }
 
   async #stop(): Promise<void> {
@@ -274,13 +317,14 @@ export class World {
     for (const { what, to, thread = null, text, buttons = [] } of answer.shown) {
       if (what !== 'message') continue;
       const delivered = { to, thread, text, buttons: buttons.map(({ press }) => press) };
-      for (const room of thread === null ? [to] : [to, `${to} ${thread}`])
-        this.#chats.get(`${name} ${room}`)?.add(delivered);
+      this.#chats.get(`${name} ${to}`)?.push(delivered);
+      // Only its first message shows how the platform names a thread.
+      if (thread !== null) this.follow(name, [`${to} ${thread}`]).push(delivered);
       for (const line of text.split('\n'))
         for (const mark of deedsIn(line))
           this.callsOf(historyOfMark(mark)).named.push({ mark, platform: name, to, thread, line });
       const mark = MARK.exec(text)?.[0];
-      if (mark) this.#awaited.get(mark)?.(delivered);
+      if (mark && this.#replies.get(mark) === null) this.#replies.set(mark, delivered);
     }
     return answer;
   }
