@@ -8,6 +8,7 @@ const TEXTS = {
   confirm_withdrawn: '{action} – withdrawn',
   confirm_rest_not_done: '{action} – left out',
   confirm_rest_sign_in: '{action} – left out',
+  confirm_rest_stopped: '{action} – left out',
   receipt_done: '{action} – done',
   receipt_failed: '{action} – failed',
   receipt_refused: '{action} – failed ({status})',

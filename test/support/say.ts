@@ -19,6 +19,8 @@ export interface Said {
   session_id: string;
   turn_id: string;
   reply: string;
+  /** Whether the person stopped it. */
+  was_stopped: boolean;
 }
 
 let count = 0;
@@ -49,5 +51,6 @@ export async function say(
   const end = await runTurn(answerNow, turn, world.services);
   if (!end.answered) throw end.error;
   world.clock.moveTo(world.clock.now() + 1000);
-  return { session_id: end.reply.session_id, turn_id, reply: end.reply.response };
+  const { session_id: new_id, response: reply, stopped: was_stopped } = end.reply;
+  return { session_id: new_id, turn_id, reply, was_stopped };
 }

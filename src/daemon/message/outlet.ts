@@ -9,14 +9,19 @@ import type { ToolProgress } from '../tools/perform-call.ts';
  */
 export interface Outlet {
   /**
-   * Called when the answer begins, in the session with this id. This method, `text` and `tool` never throw and never
-   * wait.
+   * Called when the answer begins, in the session with this id. This method, `text`, `tool` and `mustReport` never
+   * throw and never wait.
    */
   started(session_id: string): void;
   /** Called with the next piece of the reply. The end of a reply may come only with `close` and `complete`. */
   text(piece: string): void;
   /** Called when a tool call has begun or ended. */
   tool(progress: ToolProgress): void;
+  /**
+   * Called before confirmed actions are carried out: the reply has to say what became of them. Absent if the reply never
+   * ends before its turn.
+   */
+  mustReport?(): void;
   /** Takes no more text. Returns what the commit of the turn stores for the outlet. */
   close(end: TurnEnd): OutletChanges | Promise<OutletChanges>;
   /** Called when the reply is durable and can be sent. */

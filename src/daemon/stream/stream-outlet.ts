@@ -57,6 +57,10 @@ export class StreamOutlet implements Outlet {
     this.#parts.writer.write({ event: 'tool_call', data });
   }
 
+  mustReport(): void {
+    this.#hasBegun = true;
+  }
+
   async close(end: TurnEnd): Promise<OutletChanges> {
     this.#isClosing = true;
     if (await this.#stopping?.catch(() => false)) return {};
@@ -67,8 +71,9 @@ export class StreamOutlet implements Outlet {
   complete(): void {}
 
   /**
-   * Called when the person stops the answer. If the answer has no text and no call of a tool yet, the stream ends now,
-   * and the turn is stored later with an empty reply. After a call, the reply may have to say what the call did.
+   * Called when the person stops the answer. If the answer has no text and no call of a tool yet, and carries out
+   * nothing, the stream ends now, and the turn is stored later with an empty reply. Otherwise, the reply may have to say
+   * what was done.
    * @returns whether the stream has ended.
    */
   async stop(): Promise<boolean> {

@@ -116,6 +116,11 @@ export const TEXTS = {
     '{action} – not done, because your sign-in has changed',
     'action',
   ),
+  confirm_rest_stopped: prose(
+    'Says that a confirmed action was not carried out, because the person stopped the answer.',
+    '{action} – not done, because you stopped this answer',
+    'action',
+  ),
   confirm_changed: prose(
     'Says that a confirmed action was not carried out, because the sign-in of the person fills in other arguments than the question showed.',
     'Nothing was done, because your sign-in has changed since this question: {action}',

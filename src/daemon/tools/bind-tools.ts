@@ -7,6 +7,7 @@ import { unbindParameters } from './bind-parameters.ts';
 import { type CallOutcome, invalidArguments, type Refusal, refusal } from './call-outcome.ts';
 import { holds } from './confirmation/confirm-policy.ts';
 import {
+  type Attempt,
   endAttempt,
   pickNames,
   prepareCall,
@@ -105,7 +106,8 @@ export async function executeConfirmed(
       unmade.push({ outcome: 'gone' });
       return refusal('confirmation_gone', 'Nothing was done: the action is no longer pending.');
     }
-    return isPrepared ? sendAttempt(prepared, write, within) : endAttempt(prepared, write, within);
+    if (!isPrepared) return endAttempt(prepared, write, within);
+    return within.limit.hasEnded ? notSent(write, within) : sendAttempt(prepared, write, within);
   });
   const [notMade] = unmade;
   if (notMade) return notMade;
@@ -148,11 +150,15 @@ async function callOnce(
   const unsent = await startAttempt(run.journal, write, call, run);
   if (unsent !== null) return unsent;
   if (run.limit.hasEnded) {
-    // The run ended while the write was being recorded, so the write is not sent.
-    await endAttempt(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
+    await notSent(write, run);
     run.limit.throwIfEnded();
   }
   return sendAttempt(prepared, write, run);
+}
+
+/** The outcome of a write that is not sent, because the run ended while the write was being recorded. */
+function notSent(write: Attempt, run: ToolRun): Promise<CallOutcome> {
+  return endAttempt(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
 }
 
 /**

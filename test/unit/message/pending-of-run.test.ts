@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
+import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aPendingAction, aTrace } from '../../contract/fixtures.ts';
 import { claimSession } from '../../contract/store-writes.ts';
 import { type Sender, say } from '../../support/say.ts';
@@ -18,10 +19,14 @@ let world: StepWorld;
 /** What the runtime does. */
 let act: (turn: AgentTurn) => Promise<void>;
 let paid: unknown[];
+/** How the business API answers a payment. */
+let answer: () => Promise<Sent>;
+const DONE: Sent = { outcome: 'answered', status: 200, result: {} };
 
 beforeEach(async () => {
   act = async () => {};
   paid = [];
+  answer = async () => DONE;
   const agent = {
     apiVersion: 1 as const,
     async *run(turn: AgentTurn) {
@@ -40,7 +45,7 @@ beforeEach(async () => {
     confirm: 'always',
     send: async (args) => {
       paid.push(args);
-      return { outcome: 'answered', status: 200, result: {} };
+      return answer();
     },
   });
   world.services.tools = createRegistry(
@@ -91,6 +96,52 @@ describe('an answer that the person stops', () => {
     await doing(pay);
     await doing(async () => {}, { ...ADA, stopped: AbortSignal.abort() }, 'yes');
     expect([paid, (await pending()).length]).toEqual([[], 1]);
+  });
+
+  it.each([
+    ['the only call', ['7'], []],
+    ['the first of several calls', ['7', '8'], ['8']],
+  ])('says what became of %s that it has sent', async (_, all, left_out) => {
+    await doing((turn) => Promise.all(all.map((to) => call(turn, 'pay', { to }))));
+    const stop = new AbortController();
+    answer = () => {
+      stop.abort();
+      return new Promise(() => {});
+    };
+    const { reply } = await doing(async () => {}, { ...ADA, stopped: stop.signal }, 'yes');
+    expect(reply.split('\n\n')).toEqual([
+      ...left_out.map((to) => `Pay "${to}" – not done, because an earlier action failed or may have failed`),
+      'Pay "7" – it isn’t known yet whether this happened',
+    ]);
+    expect([paid, (await pending()).length]).toEqual([[{ to: '7' }], 0]);
+  });
+
+  it('says that a call was not made if it was stopped before the call was sent', async () => {
+    await doing(pay);
+    const stop = new AbortController();
+    const { actions } = world.store;
+    const { settle } = actions;
+    actions.settle = (...given) => {
+      stop.abort();
+      return settle(...given);
+    };
+    const { reply } = await doing(async () => {}, { ...ADA, stopped: stop.signal }, 'yes');
+    expect([reply, paid, (await pending()).length]).toEqual(['Pay "7" – failed', [], 0]);
+  });
+
+  it('says that no call was made if it was stopped while the answer to the question was stored', async () => {
+    await doing((turn) => Promise.all(['7', '8'].map((to) => call(turn, 'pay', { to }))));
+    const stop = new AbortController();
+    const { actions } = world.store;
+    const { answer } = actions;
+    actions.answer = (...given) => {
+      stop.abort();
+      return answer(...given);
+    };
+    const { reply, was_stopped } = await doing(async () => {}, { ...ADA, stopped: stop.signal }, 'yes');
+    const leftOut = (to: string) => `Pay "${to}" – not done, because you stopped this answer`;
+    expect([reply.split('\n\n'), was_stopped]).toEqual([[leftOut('7'), leftOut('8')], true]);
+    expect([paid, (await pending()).length]).toEqual([[], 0]);
   });
 });
 

@@ -218,9 +218,12 @@ describe('a request to stop', () => {
     expect(stop.signal.aborted).toBe(false);
   });
 
-  it('does not end at once if it is stopped after a call of a tool, because its reply may have to report the call', async () => {
+  it.each([
+    ['after a call of a tool', () => outlet.tool({ tool_name: 'pay', status: 'started' })],
+    ['while confirmed actions are carried out', () => outlet.mustReport()],
+  ])('does not end at once if it is stopped %s, because its reply may have to report it', async (_, acts) => {
     outlet.started('s');
-    outlet.tool({ tool_name: 'pay', status: 'started' });
+    acts();
     expect(await outlet.stop()).toBe(false);
     const receipts = { actions: [] };
     await commit(

@@ -17,12 +17,15 @@ export interface LeftOut {
   /** Name of the tool. */
   tool: string;
   summary: string;
-  cause: 'earlier_action' | 'sign_in';
+  cause: 'earlier_action' | 'sign_in' | 'stopped';
 }
 
 /** The outcome of an answer that confirms actions. */
 type CarryOutAll =
-  /** Some calls were made, or none if all were left out. Both lists are in the order of the question. */
+  /**
+   * Some calls were made, or none if all were left out. Both lists are in the order of the question. Both are empty if
+   * the person stopped the answer before the only call: its action still waits.
+   */
   | { outcome: 'made'; made: readonly CarriedOut[]; left_out: readonly LeftOut[] }
   /** The question is no longer open. */
   | { outcome: 'gone' }
@@ -45,6 +48,7 @@ export async function carryOutAll(
   const [only] = actions;
   if (only !== undefined && only.question === undefined) {
     const done = await carryOut({ action: only, resumed }, turn, services, run);
+    if (done.outcome === 'stopped') return { outcome: 'made', made: [], left_out: [] };
     return done.outcome === 'made' ? { outcome: 'made', made: [done], left_out: [] } : done;
   }
   if (!resumed && !(await recordAnswer(actions, declined, turn, services))) return { outcome: 'gone' };
@@ -55,7 +59,7 @@ export async function carryOutAll(
     cause ??= await whyNot(action, turn, services, run);
     const done = cause === null ? await carryOutOne(action, turn, services, run) : null;
     if (done === null) {
-      cause ??= 'sign_in';
+      cause ??= turn.stopped?.aborted ? 'stopped' : 'sign_in';
       await leaveOut(action, turn, services);
       left_out.push({ tool: action.tool, summary: recordedSummary(services.seal, action), cause });
       continue;
@@ -87,7 +91,7 @@ async function whyNot(
   services: RunServices,
   run: Run,
 ): Promise<LeftOut['cause'] | null> {
-  if (turn.stopped?.aborted) return 'earlier_action';
+  if (turn.stopped?.aborted) return 'stopped';
   run.limit.throwIfEnded();
   // The outcome of a call that was sent is told in any case.
   if (wasSent(action)) return null;
@@ -102,7 +106,10 @@ function wasSent({ started_at }: Action): boolean {
   return started_at !== null;
 }
 
-/** @returns null if the call was not made, because the person's sign-in has changed or the session has ended. */
+/**
+ * @returns null if the call was not made, because the person's sign-in has changed, the session has ended, or the person
+ * stopped the answer.
+ */
 async function carryOutOne(
   action: Action,
   turn: Runnable,

@@ -36,6 +36,8 @@ type CarryOut =
   | ({ outcome: 'made' } & CarriedOut)
   /** The action is no longer pending. */
   | { outcome: 'gone' }
+  /** The person stopped the answer before the call was begun. The action is as before. */
+  | { outcome: 'stopped' }
   /**
    * Nothing was made, because the call would have other arguments than those that the person saw. If the call can be
    * made with these, the desk of the run keeps it, and the action is withdrawn when the new question is stored.
@@ -66,15 +68,23 @@ export async function carryOut(
 ): Promise<CarryOut> {
   const { action_id, tool } = action;
   const summary = recordedSummary(services.seal, action);
-  const executed = resumed
-    ? await resume(action, turn, services, run)
-    : await call(action, services, run, {
-        again: false,
-        begin: () => settle(action, turn, 'started', services),
-      });
+  let isBegun = resumed;
+  const begin = async () => {
+    isBegun = await settle(action, turn, 'started', services);
+    return isBegun;
+  };
+  let executed: Executed | { outcome: 'stopped' };
+  try {
+    executed = resumed
+      ? await resume(action, turn, services, run)
+      : await call(action, services, run, { again: false, begin });
+  } catch (error) {
+    if (!turn.stopped?.aborted || error instanceof ClaimLost) throw error;
+    executed = isBegun ? made(UNKNOWN) : { outcome: 'stopped' };
+  }
   if (executed.outcome === 'made')
     return { outcome: 'made', action_id, told: { tool, summary, answer: executed.answer } };
-  if (executed.outcome === 'gone') return executed;
+  if (executed.outcome !== 'changed') return executed;
   const asked = executed.call === null ? null : await run.tools.confirmation?.ask(executed.call);
   const isPending = asked?.outcome === 'waits' || (await settle(action, turn, 'withdrawn', services));
   return isPending ? { outcome: 'changed', summary } : { outcome: 'gone' };

@@ -52,6 +52,7 @@ export async function composeReply(
 ): Promise<Composed> {
   const { settlement, texts } = turn;
   const isConfirmed = settlement.kind === 'confirmed' && !isStopped(turn);
+  if (isConfirmed) turn.outlet.mustReport?.();
   const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
   if (done?.outcome === 'gone') return noLongerWaits(turn);
   if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
@@ -212,11 +213,19 @@ function nothingMade(
   turn: Runnable,
   line: StepLine,
 ): Composed {
-  line.reason = 'arguments_changed';
+  line.reason = isStopped(turn) ? 'stopped' : 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   if (declined !== '') reply.add(declined);
-  reply.add(leftOutInWords(left_out, turn.texts));
-  return { reply: reply.text, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
+  const leftOut = leftOutInWords(left_out, turn.texts);
+  if (leftOut !== '') reply.add(leftOut);
+  return {
+    reply: reply.text,
+    stopped: isStopped(turn),
+    asked: null,
+    about_open: null,
+    sign_in: null,
+    receipts: null,
+  };
 }
 
 /**

@@ -80,12 +80,17 @@ export function toReceipts(actions: readonly ActionReceipt[], begins_at: number 
   return { actions, ...(begins_at === null ? {} : { begins_at }) };
 }
 
+const WHY_LEFT_OUT = {
+  earlier_action: 'confirm_rest_not_done',
+  sign_in: 'confirm_rest_sign_in',
+  stopped: 'confirm_rest_stopped',
+} as const;
+
 /** A paragraph for each confirmed action that was not carried out; empty if there is none. */
 export function leftOutInWords(left_out: readonly LeftOut[], texts: LocalTexts): string {
   return left_out
     .map(({ summary, cause }) => {
-      const text = cause === 'sign_in' ? 'confirm_rest_sign_in' : 'confirm_rest_not_done';
-      return texts.say(text, { action: escapeMarkdown(summary) });
+      return texts.say(WHY_LEFT_OUT[cause], { action: escapeMarkdown(summary) });
     })
     .join('\n\n');
 }
