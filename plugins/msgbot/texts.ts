@@ -16,7 +16,7 @@ export const TEXTS = channelTexts('msgbot', {
     'Hello! Mention me or reply to one of my messages, and I will answer. To sign in, write to me in a private chat.',
   ],
   how_to_sign_in: [
-    'How to sign in: the end of a reply if the person must sign in first and SIGN_IN_URL is not set.',
+    'How to sign in: near the end of a reply if the person must sign in first and SIGN_IN_URL is not set.',
     'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`.',
   ],
   text_only: [

@@ -36,7 +36,7 @@ export async function answerCommand(
   if (command.toLowerCase() !== '/service-auth') return ephemeral(scope.say(TEXTS.unknown_command));
   const argument = text.trim();
   if (argument === '') return ephemeral(scope.say(TEXTS.token_missing));
-  if (argument.toLowerCase() === 'help') return ephemeral(scope.say(TEXTS.how_to_sign_in));
+  if (argument.toLowerCase() === 'help') return ephemeral(scope.say(TEXTS.sign_in_help));
   const isOff = argument.toLowerCase() === 'off';
   const asked = { message_id: `command:${request}` };
   const done = isOff ? signOut(user, asked, scope) : signIn(user, argument, asked, scope);

@@ -1,7 +1,8 @@
 import { channelTexts } from '../../src/channel/index.ts';
 
-/** How to sign in. Several texts end with these sentences. */
-const HOW = 'To sign in, send `/service-auth` followed by your token. `/service-auth off` signs you out.';
+/** How to sign in, and out. Several texts end with these sentences. */
+const HOW = 'To sign in, send `/service-auth` followed by your token.';
+const HOW_AND_OUT = `${HOW} \`/service-auth off\` signs you out.`;
 
 /** Texts that people read and that the agent did not write. */
 export const TEXTS = channelTexts('teamchat', {
@@ -17,16 +18,20 @@ export const TEXTS = channelTexts('teamchat', {
     'The answer to a message that is too long.',
     'Sorry, this is too long: a message may have {max} characters. Please send it in parts.',
   ],
-  how_to_sign_in: ['The answer to `/service-auth help`.', HOW],
+  how_to_sign_in: [
+    'How to sign in: near the end of a reply if the person must sign in first and SIGN_IN_URL is not set.',
+    HOW,
+  ],
+  sign_in_help: ['The answer to `/service-auth help`.', HOW_AND_OUT],
   unknown_command: [
     'The answer to a command that the channel does not have.',
-    `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HOW}`,
+    `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HOW_AND_OUT}`,
   ],
   // A missing token counts as an invalid token. Like the texts of all failures, this text begins with ❌ and gives the
   // reason (agentd-teamchat(7)).
   token_missing: [
     'The answer to a sign-in without a token. It begins with ❌ and names the reason.',
-    `❌ You could not be signed in: JWT Malformed, because there is no token. ${HOW}`,
+    `❌ You could not be signed in: JWT Malformed, because there is no token. ${HOW_AND_OUT}`,
   ],
   signed_in: [
     'Confirms that a person signed in. {time} is in UTC.',

@@ -141,11 +141,11 @@ export const TEXTS = {
     'url',
   ),
   sign_in_first: prose(
-    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. `sign_in_waits` or `sign_in_then_ask` follows, and then how to sign in on that platform.',
+    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL, in a group or if the channel has no text of its own that says how. `sign_in_waits` or `sign_in_then_ask` follows.',
     'To continue, please sign in first.',
   ),
   sign_in_waits: prose(
-    'Follows `sign_in_at` or `sign_in_first` if the question waits for the sign-in (SIGN_IN_WAIT_SECONDS).',
+    'Follows `sign_in_at`, `sign_in_first`, or how to sign in on the platform, if the question waits for the sign-in (SIGN_IN_WAIT_SECONDS).',
     'Then I’ll answer your question.',
   ),
   sign_in_in_group: prose(
@@ -170,7 +170,7 @@ export const TEXTS = {
     'I’ve answered the question privately.',
   ),
   sign_in_then_ask: prose(
-    'Follows `sign_in_at` or `sign_in_first` if the question does not wait for the sign-in.',
+    'Follows them if the question does not wait for the sign-in.',
     'Then ask me again.',
   ),
   confirm_gone: plain(
@@ -198,14 +198,14 @@ export const TEXTS = {
     'This was withdrawn, and not done.',
   ),
   decided_yes: line(
-    'Takes the place of the buttons: who confirmed a question, and when ({time}, as in `confirm_late`). What became of it follows.',
+    'Takes the place of the buttons: who confirmed a question, and when ({time}, as in `confirm_late`). What became of it follows, unless a reply says so.',
     'Confirmed by {who} at {time}.',
     'who',
     'time',
   ),
   decided_no: line(
     'Takes the place of the buttons: who declined a question, and when.',
-    'Declined by {who} at {time}. Nothing was done.',
+    'Declined by {who} at {time}.',
     'who',
     'time',
   ),

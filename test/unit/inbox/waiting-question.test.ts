@@ -132,7 +132,7 @@ describe('a question that needs sign-in, in a private chat', () => {
   it('says how the platform does it if there is no page, and asks to be asked again if it does not wait', async () => {
     await start({ SIGN_IN_URL: '', SIGN_IN_WAIT_SECONDS: '0' });
     const [reply] = await write('orders');
-    expect(reply).toMatch(/To continue, please sign in first\. Then ask me again\. .*\/service_auth/s);
+    expect(reply).toMatch(/To sign in, send .*\/service_auth.* Then ask me again\.$/s);
     expect(await signIn()).toHaveLength(1);
     expect(calls).toEqual([]);
   });

@@ -49,5 +49,5 @@ function howToSignIn({ texts, channel }: Runnable, waits: boolean, url: string |
   const then = texts.say(waits ? 'sign_in_waits' : 'sign_in_then_ask');
   if (url !== undefined) return `${texts.say('sign_in_at', { url })}\n\n${then}`;
   const how = channel.linking?.how;
-  return [texts.say('sign_in_first'), then, how && texts.sayOwn(how)].filter(Boolean).join(' ');
+  return `${how === undefined ? texts.say('sign_in_first') : texts.sayOwn(how)} ${then}`;
 }
