@@ -61,6 +61,16 @@ export function parseHtml(html: string): ParsedHtml | string {
   };
 }
 
+/** A text as the platform shows it, with the address of each link. The text may be no HTML. */
+export function readable(html: string): string {
+  const parsed = parseHtml(html);
+  if (typeof parsed === 'string') return html;
+  return parsed.entities.toReversed().reduce((text, { offset, length, url }) => {
+    const end = offset + length;
+    return url === undefined ? text : `${text.slice(0, end)} (${url})${text.slice(end)}`;
+  }, parsed.text);
+}
+
 /** A code block with a language is one entity, although it has two tags. */
 function withLanguages(entities: ParsedHtml['entities']): ParsedHtml['entities'] {
   const blocks = entities.filter(({ type }) => type === 'pre');

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PlatformSimulator, SimulatedEvent } from '../../src/channel/index.ts';
 import { readSecret } from '../../src/channel/index.ts';
 import { BOT_NAME, BOT_USERNAME, BotApi, botId, buildRefusal, GROUP, hashToNumber } from './simulator-api.ts';
+import { readable } from './simulator-html.ts';
 
 /** Id of a bot that does not exist on the platform. */
 const BOT_ID = 5550100;
@@ -29,6 +30,8 @@ export const simulator: PlatformSimulator = {
   },
   seenIn: (event) => [String(toChatId(event))],
   refusal: buildRefusal,
+
+  readable,
   startApi: (settings) => new BotApi(readSecret(settings, 'MSGBOT_BOT_TOKEN')),
 };
 

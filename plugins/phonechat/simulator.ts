@@ -50,8 +50,8 @@ export const simulator: PlatformSimulator = {
     return { ...request, headers: { ...request.headers, 'X-Hub-Signature-256': signature } };
   },
 
-  // A call that marks a message as read contains the id of the message.
-  seenIn: (event) => [toPlaceId(event), toMessageId(event)],
+  // A call that marks a message or a press as read contains its id.
+  seenIn: (event) => [toPlaceId(event), toMessageId(event), toEventId(event)],
 
   refusal: buildRefusal,
 

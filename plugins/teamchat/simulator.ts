@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { readSecret } from '../../src/channel/index.ts';
-import { escapeText } from './read-text.ts';
+import { escapeText, readText } from './read-text.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, buildRefusal, createApi, TEAM } from './simulator-api.ts';
 import { signRequest } from './verify.ts';
 
@@ -38,6 +38,7 @@ export function createSimulator(): PlatformSimulator {
     seenIn: (event) => [toChannelId(event), event.user],
     shownOf: ({ status, body }) => (status === 200 ? ephemeral(body) : []),
     refusal: buildRefusal,
+    readable: readText,
     startApi: (settings) => createApi(settings),
   };
 }

@@ -31,6 +31,8 @@ export interface PlatformSimulator {
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
   /** What the sender sees of the daemon's response to a delivery. If absent, the sender sees nothing. */
   shownOf?(answer: { status: number; body: string }): readonly Shown[];
+  /** A text of the platform's markup as people read it, without formatting. If absent, texts are shown as they are. */
+  readable?(markup: string): string;
   /**
    * An error response as the platform's API would write it. If absent, the answer is the status with an empty object
    * and the header `Retry-After`.

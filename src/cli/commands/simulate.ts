@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
+import type { PlatformSimulator } from '../../channel/index.ts';
 import { isStandInAddress } from '../../daemon/admin/channels.ts';
 import { maskTokens } from '../../daemon/admin/texts.ts';
 import { EXIT, unavailable, usageError } from '../cli-error.ts';
@@ -86,7 +87,9 @@ export const command: CommandRecord = {
     const records = await openDaemonRecords(scenario.location);
     const array = new JsonArrayWriter((text) => out.write(text));
     const isVerbose = options.verbose === true;
-    const report = reporter(out, array, { isVerbose, isOneOfMany: batches.flat().length > 1 });
+    const isOneOfMany = batches.flat().length > 1;
+    const { readable } = scenario.simulator;
+    const report = reporter(out, array, { isVerbose, isOneOfMany, readable });
     const interrupted = new AbortController();
     const interrupt = () => interrupted.abort();
     process.once('SIGINT', interrupt);
@@ -199,7 +202,10 @@ async function platformServer(
 function reporter(
   out: Output,
   array: JsonArrayWriter,
-  { isVerbose, isOneOfMany }: { isVerbose: boolean; isOneOfMany: boolean },
+  {
+    isVerbose,
+    ...view
+  }: { isVerbose: boolean; isOneOfMany: boolean; readable: PlatformSimulator['readable'] },
 ): (event: SimulationEvent) => void {
   let others = 0;
   let lastSign = '';
@@ -212,7 +218,7 @@ function reporter(
       if (others++ === 0) out.note('An answer to an earlier conversation arrived, too; -v shows it.');
       return;
     }
-    const words = eventInWords(event, isOneOfMany);
+    const words = eventInWords(event, { ...view, width: out.width });
     // A typing indicator is sent repeatedly, but shown only once.
     if (event.type === 'shown' && event.text === '' && words === lastSign) return;
     lastSign = words;

@@ -110,15 +110,7 @@ export class Simulation {
 
   /** Sends batch after batch. Throws CliError (69) if no daemon answers. */
   async send(batches: readonly Batch[]): Promise<void> {
-    const { simulator, settings } = this.#parts.scenario;
-    for (const batch of batches) {
-      for (const event of batch)
-        for (const place of simulator.seenIn(event, settings)) {
-          this.#places.add(place);
-          this.#lastIn.set(place, event);
-        }
-      await Promise.all(batch.map((event) => this.#send(event)));
-    }
+    for (const batch of batches) await Promise.all(batch.map((event) => this.#send(event)));
   }
 
   /** Resolves when all messages have ended and nothing more is expected, after `wait_ms`, or when the signal aborts. */
@@ -147,6 +139,10 @@ export class Simulation {
   async #send(event: SimulatedEvent): Promise<void> {
     const { scenario, daemon, report } = this.#parts;
     const { simulator, settings, plugin } = scenario;
+    for (const place of simulator.seenIn(event, settings)) {
+      this.#places.add(place);
+      this.#lastIn.set(place, event);
+    }
     const delivery = ++this.#deliveries;
     report({ type: 'sent', ...event });
     const made = simulator.delivery(event, settings);

@@ -1,8 +1,11 @@
 import { readPressPayload } from '../../channel/index.ts';
 import { escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
 import { indent } from '../output.ts';
+import { wrapText } from '../wrap-text.ts';
 import { isAnswered, type SimulationEvent, type Summary } from './simulation.ts';
 
+/** What the further lines of a text begin with. */
+const BESIDE = '    ';
 /** Longest text of a platform that is printed, in characters. */
 const TEXT_MAX = 20_000;
 
@@ -11,13 +14,36 @@ export function eventAsJson(event: SimulationEvent): string {
   return maskTokens(escapeControls(JSON.stringify(event)));
 }
 
-/** An event for people; empty if they need not see it. @param isOneOfMany whether more than one delivery is sent */
-export function eventInWords(event: SimulationEvent, isOneOfMany: boolean): string {
-  const text = words(event, isOneOfMany);
-  return text === '' ? '' : maskTokens(`${text}\n`);
+interface View {
+  /** More than one delivery is sent. */
+  isOneOfMany: boolean;
+  /** Longest line. */
+  width: number;
+  /** `PlatformSimulator.readable` */
+  readable?: ((markup: string) => string) | undefined;
 }
 
-function words(event: SimulationEvent, isOneOfMany: boolean): string {
+/** An event for people; empty if they need not see it. */
+export function eventInWords(event: SimulationEvent, view: View): string {
+  // A token is found only if no line break is in it.
+  const text = maskTokens(words(event, view));
+  return text === ''
+    ? ''
+    : `${text
+        .split('\n')
+        .flatMap((line) => wrapLine(line, view.width))
+        .join('\n')}\n`;
+}
+
+/** The lines of a text all begin in the same column. */
+function wrapLine(line: string, width: number): string[] {
+  if (line.length <= width) return [line];
+  const [first = '', ...rest] = wrapText(line.trimStart(), width - BESIDE.length);
+  const margin = line.slice(0, line.length - line.trimStart().length);
+  return [margin + first, ...rest.map((one) => BESIDE + one)];
+}
+
+function words(event: SimulationEvent, { isOneOfMany, readable = (text) => text }: View): string {
   switch (event.type) {
     case 'sent': {
       const { user, place, thread, kind, text, bad_signature } = event;
@@ -38,9 +64,10 @@ function words(event: SimulationEvent, isOneOfMany: boolean): string {
       const { what, to, thread, text, buttons = [] } = event;
       const where = printable([to, thread].filter(Boolean).join(', thread '));
       const choice = buttons.map(({ label }) => `[${printable(label)}]`).join(' ');
-      if (what === 'message') return `← ${where}: ${paragraph(text)}${choice && `\n    ${choice}`}`;
-      if (what === 'edited') return `← ${where}, changed: ${paragraph(text)}${choice && `\n    ${choice}`}`;
-      if (what === 'private') return `← ${where}, in private: ${paragraph(text)}`;
+      if (what === 'message') return `← ${where}: ${paragraph(readable(text))}${choice && `\n    ${choice}`}`;
+      if (what === 'edited')
+        return `← ${where}, changed: ${paragraph(readable(text))}${choice && `\n    ${choice}`}`;
+      if (what === 'private') return `← ${where}, in private: ${paragraph(readable(text))}`;
       // The place may be a long id of the platform, which says nothing here.
       return `← [${SIGNS[what]}]`;
     }
@@ -66,7 +93,7 @@ const SIGNS = {
 
 function paragraph(text: string): string {
   const cut = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX).toWellFormed()}…` : text;
-  return indent(cut, '    ', '');
+  return indent(cut, BESIDE, '');
 }
 
 const WHERE_TO_LOOK =

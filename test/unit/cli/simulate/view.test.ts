@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { eventInWords, summaryInWords } from '../../../../src/cli/simulate/view.ts';
 
+const VIEW = { isOneOfMany: false, width: Number.POSITIVE_INFINITY };
+
 const sent = {
   type: 'sent',
   user: 'ada',
@@ -15,11 +17,11 @@ const none = { messages: 1, answered: 0, blocked: 0, failed: 0, unanswered: 0, u
 
 describe('a simulated message', () => {
   it('is shown with its text', () => {
-    expect(eventInWords({ ...sent }, false)).toBe('→ ada, to the bot: Who am I?\n');
+    expect(eventInWords({ ...sent }, VIEW)).toBe('→ ada, to the bot: Who am I?\n');
   });
 
   it('is shown without a colon if it has no text', () => {
-    expect(eventInWords({ ...sent, kind: 'other', text: '' }, false)).toBe('→ ada, to the bot [other]\n');
+    expect(eventInWords({ ...sent, kind: 'other', text: '' }, VIEW)).toBe('→ ada, to the bot [other]\n');
   });
 });
 
@@ -27,11 +29,33 @@ describe('what people see in a simulation', () => {
   it('is shown with its buttons, and again when the platform has changed it', () => {
     const shown = { type: 'shown', other: false, to: 'room', text: 'Sure?' } as const;
     const buttons = [{ label: 'Confirm', press: 'yes' }];
-    expect(eventInWords({ ...shown, what: 'message', buttons }, false)).toBe(
-      '← room: Sure?\n    [Confirm]\n',
-    );
-    expect(eventInWords({ ...shown, what: 'edited', text: 'Sure?\nDone.' }, false)).toBe(
+    expect(eventInWords({ ...shown, what: 'message', buttons }, VIEW)).toBe('← room: Sure?\n    [Confirm]\n');
+    expect(eventInWords({ ...shown, what: 'edited', text: 'Sure?\nDone.' }, VIEW)).toBe(
       '← room, changed: Sure?\n    Done.\n',
+    );
+  });
+});
+
+describe('a text in a simulation', () => {
+  const shown = { type: 'shown', other: false, what: 'message', to: 'room' } as const;
+
+  it('is shown as people read it on the platform', () => {
+    const readable = (markup: string) => markup.replace(/<[^<>]*>/g, '');
+    expect(eventInWords({ ...shown, text: 'Send <code>/x</code>.' }, { ...VIEW, readable })).toBe(
+      '← room: Send /x.\n',
+    );
+  });
+
+  it('is broken between words in a terminal, and all its lines begin in the same column', () => {
+    expect(eventInWords({ ...shown, text: 'one two three\n\n• four five six' }, { ...VIEW, width: 16 })).toBe(
+      '← room: one\n    two three\n\n    • four five\n    six\n',
+    );
+  });
+
+  it('shows no token, wherever a line ends', () => {
+    const token = `eyJhbGciOiJIUzI1NiJ9.${'a'.repeat(40)}.${'b'.repeat(43)}`;
+    expect(eventInWords({ ...shown, text: `Your token is ${token}` }, { ...VIEW, width: 20 })).not.toContain(
+      'bbbbbbbb',
     );
   });
 });
