@@ -275,7 +275,7 @@ export const SAMPLE_DOCUMENT = {
     '/address': {
       put: {
         operationId: 'changeAddress',
-        summary: 'Change address to',
+        summary: 'Change address',
         description: 'Changes the address that orders of the person are sent to.',
         requestBody: {
           required: true,

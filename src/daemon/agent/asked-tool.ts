@@ -1,4 +1,5 @@
 import type { AgentTool } from '../../agent/index.ts';
+import { toolNameInWords } from '../../channel/event-stream.ts';
 
 /** The only required argument of a tool, with its path in the arguments. */
 interface Argument {
@@ -37,7 +38,7 @@ export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
     const argument = findArgument(tool.parameters);
     if (!isSafe || argument === 'several' || tool.name === LOOKED_UP) return [];
     if (tool.effect === 'write' && argument === null) return [];
-    return [{ tool, title: tool.title ?? splitName(tool.name), argument }];
+    return [{ tool, title: tool.title ?? toolNameInWords(tool.name), argument }];
   });
 }
 
@@ -76,14 +77,6 @@ function splitWords(text: string): Word[] {
   }));
 }
 
-/** `shop_listOrders` → `shop list Orders`. */
-function splitName(name: string): string {
-  return name
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replace(/[_-]+/g, ' ')
-    .trim();
-}
-
 /** The two possible arguments in a message: the words after the title, and all words except the title. */
 function listCandidates(text: string, said: readonly Word[], title: readonly string[]): string[] {
   const ofTitle = title.flatMap((word) => said.find((one) => one.word === word) ?? []);
@@ -103,6 +96,8 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
     rest
       .replace(/\s+/g, ' ')
       .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
+      // "Change address to …"
+      .replace(/^to\s+/i, '')
       // The lookbehind lets a match start only at the first character of a sequence. Otherwise a long sequence in the
       // middle of the text would be scanned again from each of its characters.
       .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')

@@ -90,10 +90,10 @@ function welcome(turn: AgentTurn): string {
 function abilities(turn: AgentTurn): string {
   const looksUp = turn.tools.some(({ name }) => name === LOOK_UP);
   const can = [
-    'What I can do:',
+    'You can write:',
     '',
-    `- Ask **Who am I?**, and I tell you ${looksUp ? 'what is known about you' : 'as whom you are signed in'}.`,
-    ...(looksUp ? ['- Write an **e-mail address**, and I look that person up.'] : []),
+    '- **Who am I?**',
+    ...(looksUp ? ['- **An e-mail address**, and I look that person up'] : []),
     ...toolLines(turn),
   ].join('\n');
   return turn.person
@@ -104,13 +104,11 @@ function abilities(turn: AgentTurn): string {
 function toolLines({ tools }: AgentTurn): string[] {
   const titled = titledTools(tools);
   const shown = titled.slice(0, TOOLS_LISTED).map(({ title, argument }) => {
-    const name = `**${plainText(title)}**`;
-    return argument === null
-      ? `- Ask for ${name}.`
-      : `- Write ${name}, and then the ${plainText(fieldName(argument.name).toLowerCase())}.`;
+    const name = `- **${plainText(title)}**`;
+    return argument === null ? name : `${name} and the ${plainText(fieldName(argument.name).toLowerCase())}`;
   });
   const more = titled.length - shown.length;
-  return more > 0 ? [...shown, `- And ${more} more.`] : shown;
+  return more > 0 ? [...shown, `- and ${more} more`] : shown;
 }
 
 /** Calls a tool that was asked for by its title. @returns the reply */
@@ -118,10 +116,11 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
   const name = plainText(title);
   if (args === null) {
     const missing = plainText(fieldName(argument?.name ?? '').toLowerCase());
-    return `To do that, I need the ${missing}. Write **${name}**, and then the ${missing}.`;
+    return `To do that, I need the ${missing}. Write **${name}** and the ${missing}.`;
   }
   const answer = await tool.call(args);
-  if (!answer.ok && SIGN_IN_NEEDED.test(answer.message)) return 'I can do that only after you sign in.';
+  if (!answer.ok && SIGN_IN_NEEDED.test(answer.message))
+    return 'I can’t do that yet, because I don’t know who you are.';
   if (!answer.ok) return `That did not work. ${failureWords(answer.message)}`;
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.
@@ -188,12 +187,12 @@ function withoutSignIn(
     return 'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.';
   }
   if (email === null) {
-    return 'I don’t know who you are, because you’re not signed in. Sign in, and I can tell you about your account.';
+    return 'I don’t know who you are, because you’re not signed in.';
   }
   if (shown) {
     return `This is public about ${plainText(email)}:\n\n${recordAsMarkdown(shown)}\n\nSign in to see more.`;
   }
-  return 'I can show details about a person only after you sign in. Sign in, and ask me again.';
+  return 'I can’t show details about a person, because I don’t know who you are.';
 }
 
 function youAre(turn: AgentTurn, user: Record<string, unknown>): string {

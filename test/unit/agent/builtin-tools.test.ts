@@ -41,7 +41,7 @@ describe('the tool that the builtin agent calls', () => {
 
   test('is found by the words of its name if it has no title', async () => {
     const tool = aTool(null, { name: 'shop_listNew-products' });
-    expect(await say('shop: list the new products', [tool])).toMatch(/^shop list New products:/);
+    expect(await say('shop: list the new products', [tool])).toMatch(/^Shop list new products:/);
     expect(tool.calls).toEqual([{}]);
   });
 
@@ -102,7 +102,7 @@ describe('the only required argument of a tool', () => {
   ])('is requested from the person if %j contains no value for the schema %j', async (text, schema) => {
     const tool = aTool('Order status', needs('orderId', schema));
     expect(await say(text, [tool])).toBe(
-      'To do that, I need the order id. Write **Order status**, and then the order id.',
+      'To do that, I need the order id. Write **Order status** and the order id.',
     );
     expect(tool.calls).toEqual([]);
   });
@@ -167,7 +167,7 @@ describe('the result of a tool is shown as Markdown:', () => {
   test('a call that needs sign-in is answered with a request to sign in', async () => {
     const message = 'Sign-in is needed for this: nothing was done.';
     expect(await say('mine', [aTool('Mine', {}, { ok: false, message })])).toBe(
-      'I can do that only after you sign in.',
+      'I can’t do that yet, because I don’t know who you are.',
     );
   });
 
@@ -199,8 +199,8 @@ test('help lists the tools that a person can ask for', async () => {
     aTool('Cancel order', CANCEL),
     aTool('Delete all', { effect: 'write', confirm: 'always' }),
   ]);
-  expect(reply).toContain('\n- Ask for **My orders**.\n- Write **Cancel order**, and then the order id.\n');
+  expect(reply).toContain('\n- **My orders**\n- **Cancel order** and the order id\n');
   expect(reply).not.toMatch(/Delete all|get_user/);
   const many = Array.from({ length: 25 }, (_, n) => aTool(`Tool ${n}`));
-  expect(await say('help', many)).toContain('**Tool 19**.\n- And 5 more.');
+  expect(await say('help', many)).toContain('**Tool 19**\n- and 5 more');
 });

@@ -81,9 +81,9 @@ describe('a signed-in person', () => {
     test('learns who they are, and what else they can ask', async () => {
       const reply = await say({ text: 'Who am I?', person, tools: [other] });
       expect(reply).toMatch(
-        /^You are \*\*Alice Example\*\* \(alice@example\.com\)\. I cannot look up more about you\.\n\nWhat I can do:/,
+        /^You are \*\*Alice Example\*\* \(alice@example\.com\)\. I cannot look up more about you\.\n\nYou can write:/,
       );
-      expect(reply).toContain('- Ask for **List orders**.');
+      expect(reply).toContain('- **List orders**');
     });
 
     test('is not told that it could look up people, and is not taken for the person of an address', async () => {
@@ -99,13 +99,13 @@ describe('a signed-in person', () => {
 describe('a visitor', () => {
   test('is asked to sign in before the agent can say who they are', async () => {
     expect(await say({ text: 'Who am I?', tools: [signInNeeded()] })).toBe(
-      'I don’t know who you are, because you’re not signed in. Sign in, and I can tell you about your account.',
+      'I don’t know who you are, because you’re not signed in.',
     );
   });
 
   test('learns nothing about an address', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded()] })).toBe(
-      'I can show details about a person only after you sign in. Sign in, and ask me again.',
+      'I can’t show details about a person, because I don’t know who you are.',
     );
   });
 
