@@ -90,7 +90,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await page.getByRole('button', { name: 'Nobody' }).click();
     await page.getByText('Nobody is signed in: the API').waitFor();
     await visitor.chat.getByRole('button', { name: 'Who is ada@example.com?' }).click();
-    await visitor.answer.filter({ hasText: 'because I don’t know who you are' }).waitFor();
+    await visitor.answer.filter({ hasText: 'show details about a person' }).waitFor();
     await rows
       .filter({ hasText: 'GET /users?userEmail=ada@example.com' })
       .filter({ hasText: 'default credentials' })
@@ -112,7 +112,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await page.getByRole('button', { name: 'Nobody' }).click();
     await visitor.chat.getByText('You are no longer signed in').first().waitFor();
     await visitor.say('Look up ada@example.com');
-    await visitor.answer.filter({ hasText: 'because I don’t know who you are' }).waitFor();
+    await visitor.answer.filter({ hasText: 'show details about a person' }).waitFor();
     expect(await rows.filter({ hasText: 'no credentials' }).count()).toBe(0);
     expect(visitor.complaints).toEqual([]);
   });

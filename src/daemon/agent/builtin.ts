@@ -120,7 +120,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
   }
   const answer = await tool.call(args);
   if (!answer.ok && SIGN_IN_NEEDED.test(answer.message))
-    return 'I can’t do that yet, because I don’t know who you are.';
+    return 'I can’t do that yet, because you’re not signed in.';
   if (!answer.ok) return `That did not work. ${failureWords(answer.message)}`;
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.
@@ -192,7 +192,7 @@ function withoutSignIn(
   if (shown) {
     return `This is public about ${plainText(email)}:\n\n${recordAsMarkdown(shown)}\n\nSign in to see more.`;
   }
-  return 'I can’t show details about a person, because I don’t know who you are.';
+  return 'I can’t show details about a person, because you’re not signed in.';
 }
 
 function youAre(turn: AgentTurn, user: Record<string, unknown>): string {

@@ -167,7 +167,7 @@ describe('the result of a tool is shown as Markdown:', () => {
   test('a call that needs sign-in is answered with a request to sign in', async () => {
     const message = 'Sign-in is needed for this: nothing was done.';
     expect(await say('mine', [aTool('Mine', {}, { ok: false, message })])).toBe(
-      'I can’t do that yet, because I don’t know who you are.',
+      'I can’t do that yet, because you’re not signed in.',
     );
   });
 

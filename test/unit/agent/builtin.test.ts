@@ -105,7 +105,7 @@ describe('a visitor', () => {
 
   test('learns nothing about an address', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded()] })).toBe(
-      'I can’t show details about a person, because I don’t know who you are.',
+      'I can’t show details about a person, because you’re not signed in.',
     );
   });
 
