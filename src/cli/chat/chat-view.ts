@@ -1,4 +1,5 @@
 import type { Question } from './question.ts';
+import type { Receipts } from './receipts.ts';
 
 /** What shows a chat: a terminal, or plain text for pipes and files. */
 export interface ChatView {
@@ -6,6 +7,8 @@ export interface ChatView {
   text(piece: string): void;
   /** Shows that a tool runs, or how it ended. */
   tool(activity: ToolActivity): void;
+  /** What the writes of the answer did. */
+  receipts(receipts: Receipts): void;
   /** The answer ends with this question. */
   question(question: Question): void;
   /** Shows what is being done, on a terminal only. An empty text removes it. */

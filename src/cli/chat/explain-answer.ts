@@ -12,7 +12,10 @@ export async function explainAnswer(session_id: string, options: OptionValues, o
   const { command } = await import('../commands/explain.ts');
   const { user: _user, ...others } = options;
   try {
-    await command.run({ args: [session_id], options: { ...others, limit: 1 }, out });
+    // The command notes how to see more answers, but it has no options here.
+    const quiet = { ...out, note: () => undefined };
+    await command.run({ args: [session_id], options: { ...others, limit: 1 }, out: quiet });
+    out.write('\n');
   } catch (error) {
     throw failed(
       `cannot explain the answer from here: ${explainError(error).message}`,

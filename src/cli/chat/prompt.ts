@@ -61,14 +61,14 @@ export class Prompt {
     if (early !== undefined) {
       const { isMuted } = this.#output;
       this.#output.isMuted = false;
-      this.#output.write(`${this.#bold(label())}${printable(early)}\n`);
+      this.#output.write(`${this.#paint(label())}${printable(early)}\n`);
       this.#output.isMuted = isMuted;
       return early;
     }
     if (this.#isClosed) return null;
-    let shown = this.#bold(label());
+    let shown = this.#paint(label());
     const refresh = () => {
-      const now = this.#bold(label());
+      const now = this.#paint(label());
       if (now === shown) return;
       shown = now;
       this.#reader.setPrompt(shown);
@@ -101,8 +101,8 @@ export class Prompt {
     return line;
   }
 
-  #bold(label: string): string {
-    return this.#env.NO_COLOR ? label : styleText('bold', label, { validateStream: false });
+  #paint(label: string): string {
+    return this.#env.NO_COLOR ? label : styleText(['bold', 'cyan'], label, { validateStream: false });
   }
 
   close(): void {

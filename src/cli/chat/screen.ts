@@ -3,6 +3,7 @@ import { printable, printableLines, StreamMask } from '../../daemon/admin/texts.
 import type { Sink } from '../output.ts';
 import type { ChatView, ToolActivity } from './chat-view.ts';
 import type { Question } from './question.ts';
+import { type Receipts, receiptInWords } from './receipts.ts';
 
 /** Moves the cursor to the start of the line, and clears the line. */
 const CLEAR_LINE = '\r\u{1b}[K';
@@ -23,6 +24,7 @@ export class Screen implements ChatView {
   #isMidLine = false;
   #status = '';
   #question: Question | null = null;
+  #receipts: Receipts | null = null;
 
   constructor(stdout: Sink, stderr: Sink, env: NodeJS.ProcessEnv = process.env) {
     this.#stdout = stdout;
@@ -42,6 +44,10 @@ export class Screen implements ChatView {
     else if (status === 'failed') this.note(`${title} failed`);
   }
 
+  receipts(receipts: Receipts): void {
+    this.#receipts = receipts;
+  }
+
   question(question: Question): void {
     this.#question = question;
   }
@@ -52,6 +58,10 @@ export class Screen implements ChatView {
     this.#half = '';
     this.status('');
     this.#endLine();
+    // Usually, the answer ends with a line for each of them.
+    const { actions = [], begins_at = null } = this.#receipts ?? {};
+    if (begins_at === null) for (const action of actions) this.note(receiptInWords(action));
+    this.#receipts = null;
     if (this.#question) this.note(`You can also answer with ${describeKeys(this.#question)}.`);
     this.#question = null;
   }

@@ -1,11 +1,11 @@
 import { toolNameInWords } from '../../channel/event-stream.ts';
-import type { ActionReceipt } from '../../channel/index.ts';
 import { CliError, EXIT, usageError } from '../cli-error.ts';
 import { explainError } from '../report-error.ts';
 import type { ChatView } from './chat-view.ts';
 import type { Conversation, Interrupts } from './conversation.ts';
 import type { Prompt } from './prompt.ts';
 import { type Question, questionIn, timeLeft } from './question.ts';
+import { receiptsIn } from './receipts.ts';
 import { type SlashCommand, slashCommandIn, slashCommandsInWords } from './slash-commands.ts';
 
 /** What a chat on a terminal needs besides the conversation, for its commands. */
@@ -43,10 +43,11 @@ export async function talk(
   }
 }
 
-/** Before the line of the person: who speaks and, for a question that ends soon, how long it is still open. */
+/** Before the line of the person: whether a question is open and, if it ends soon, for how long. */
 function promptLabel(question: Question | null): string {
-  const left = question && timeLeft(question, Date.now());
-  return left === null ? 'You: ' : `You (${left}): `;
+  if (question === null) return '› ';
+  const left = timeLeft(question, Date.now());
+  return `y/n${left === null ? '' : `, ${left}`} › `;
 }
 
 /** @returns whether the person left the chat */
@@ -186,7 +187,6 @@ async function streamAnswer(
 ): Promise<{ stopped: boolean }> {
   let shown = '';
   let status = WAITING;
-  let done: readonly string[] = [];
   view.status(status);
   try {
     const { response, stopped } = await conversation.send(
@@ -209,10 +209,7 @@ async function streamAnswer(
           });
         },
         confirmation: (id, data) => view.question(questionIn(id, data)),
-        actions(data) {
-          // Usually, the answer ends with a line for each of them.
-          if (data.begins_at === undefined) done = actionsInWords(data.actions);
-        },
+        actions: (data) => view.receipts(receiptsIn(data)),
         connected: (yes) => view.status(yes ? status : 'Connection lost. Trying again…'),
       },
       interrupts,
@@ -222,15 +219,5 @@ async function streamAnswer(
     return { stopped };
   } finally {
     view.endAnswer();
-    for (const line of done) view.note(line);
   }
-}
-
-/** A line for each action of the event `actions`. A later version of the daemon may send something else. */
-function actionsInWords(actions: unknown): string[] {
-  if (!Array.isArray(actions)) return [];
-  return actions.map((action: Partial<ActionReceipt> | null) => {
-    const { summary = '', outcome = '', status } = action ?? {};
-    return `${summary}: ${outcome}${status === undefined ? '' : ` (status ${status})`}`;
-  });
 }

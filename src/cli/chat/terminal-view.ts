@@ -5,6 +5,7 @@ import type { ChatView, ToolActivity } from './chat-view.ts';
 import { LiveLines } from './live-lines.ts';
 import { markdownLines } from './markdown-lines.ts';
 import { cardLines, type Question } from './question.ts';
+import { type Receipts, receiptInWords } from './receipts.ts';
 import { type Look, paint, type Span, spansWidth, wrapSpans } from './styled-text.ts';
 
 /** A part of an answer, in the order in which it arrived. */
@@ -18,7 +19,7 @@ interface TextPart {
 }
 
 /**
- * Shows a chat on a terminal: who speaks, Markdown, tools, and questions as cards. The answer is drawn again while it
+ * Shows a chat on a terminal: Markdown, tools, what was done, and questions as cards. The answer is drawn again while it
  * arrives. Nothing in it can move the cursor, color the text or show a token: all texts pass `paint`.
  */
 export class TerminalView implements ChatView {
@@ -27,6 +28,7 @@ export class TerminalView implements ChatView {
   readonly #live: LiveLines;
   #parts: Part[] = [];
   #question: Question | null = null;
+  #receipts: Receipts | null = null;
   #status = '';
   /** Columns of the terminal when the answer began. */
   #columns = 0;
@@ -70,6 +72,12 @@ export class TerminalView implements ChatView {
     this.#draw();
   }
 
+  receipts(receipts: Receipts): void {
+    this.#receipts = receipts;
+    if (receipts.begins_at !== null) this.#cutAt(receipts.begins_at);
+    this.#draw();
+  }
+
   status(text: string): void {
     if (text === this.#status) return;
     this.#status = text;
@@ -87,9 +95,10 @@ export class TerminalView implements ChatView {
       const lines = cardLines(question, this.#look, this.#findName, Date.now());
       this.#terminal.write(`\n${lines.join('\n')}\n`);
     }
-    if (this.#parts.length > 0) this.#terminal.write('\n');
+    this.#terminal.write('\n');
     this.#parts = [];
     this.#question = null;
+    this.#receipts = null;
     this.#columns = 0;
   }
 
@@ -102,7 +111,7 @@ export class TerminalView implements ChatView {
         // A line that fits keeps its columns.
         return spansWidth(whole) <= look.width ? [whole] : wrapSpans(whole, look.width);
       });
-    this.#terminal.write(`${lines.map((line) => paint(line, look)).join('\n')}\n`);
+    this.#terminal.write(`${lines.map((line) => paint(line, look)).join('\n')}\n\n`);
   }
 
   get #look(): Look {
@@ -111,9 +120,10 @@ export class TerminalView implements ChatView {
     return { width: columns - 1, color: !this.#env.NO_COLOR, links: hasLinks(this.#env) };
   }
 
-  /** How much more text is shown: none after the place where the question begins. */
+  /** How much more text is shown: none after the place where the lines about writes, or the question, begin. */
   #room(): number {
-    const begins_at = this.#question?.begins_at ?? Number.POSITIVE_INFINITY;
+    const ends = [this.#receipts?.begins_at, this.#question?.begins_at];
+    const begins_at = Math.min(...ends.map((end) => end ?? Number.POSITIVE_INFINITY));
     const shown = this.#parts.map((part) => ('source' in part ? part.source.length : 0));
     return Math.max(0, begins_at - shown.reduce((sum, one) => sum + one, 0));
   }
@@ -134,16 +144,21 @@ export class TerminalView implements ChatView {
     const look = this.#look;
     const lines: string[] = [];
     let before: Part | null = null;
+    const { actions = [] } = this.#receipts ?? {};
     for (const part of this.#parts) {
+      // What a write did stands at the end.
+      if ('name' in part && actions.some(({ tool }) => tool === part.name)) continue;
       const made = 'source' in part ? textLines(part, look, isEnd) : toolLines(part, look);
       if (made.length === 0) continue;
       if (before !== null && ('source' in part || 'source' in before)) lines.push('');
       lines.push(...made);
       before = part;
     }
-    const head = lines.length > 0 ? [paint([{ text: 'Assistant', formats: ['bold', 'cyan'] }], look)] : [];
-    const foot = this.#status === '' ? [] : [statusLine(this.#status, look)];
-    this.#live.draw([...head, ...lines, ...foot]);
+    if (lines.length > 0 && actions.length > 0) lines.push('');
+    lines.push(...actions.flatMap((action) => receiptLines(action, look)));
+    if (this.#status !== '') lines.push(statusLine(this.#status, look));
+    // An empty line is between the message and its answer.
+    this.#live.draw(lines.length > 0 ? ['', ...lines] : []);
   }
 }
 
@@ -185,14 +200,25 @@ const SIGNS = {
   started: { text: '…', formats: ['dim'] },
   completed: { text: '✓', formats: ['green'] },
   failed: { text: '✗', formats: ['red'] },
-  locked: { text: '✗', formats: ['yellow'] },
+  locked: { text: '!', formats: ['yellow'] },
+  unknown: { text: '?', formats: ['yellow'] },
 } as const satisfies Readonly<Record<string, Span>>;
 
 function toolLines({ title, status, needs_sign_in }: ToolActivity, look: Look): string[] {
-  const sign = SIGNS[needs_sign_in ? 'locked' : status];
-  const end = needs_sign_in ? ': sign in first (/sign-in)' : status === 'failed' ? ': that did not work' : '';
-  const text: Span = { text: `${title}${end}`, formats: ['dim'] };
-  return wrapSpans([sign, { text: ' ' }, text], look.width).map((line) => paint(line, look));
+  const end = needs_sign_in ? ' needs you to sign in: /sign-in' : status === 'failed' ? ' did not work' : '';
+  return signed(needs_sign_in ? 'locked' : status, { text: `${title}${end}`, formats: ['dim'] }, look);
+}
+
+function receiptLines(action: Receipts['actions'][number], look: Look): string[] {
+  const sign = action.outcome === 'done' ? 'completed' : action.outcome;
+  return signed(sign, { text: receiptInWords(action) }, look);
+}
+
+/** A text after a sign. All its lines begin in the same column. */
+function signed(sign: keyof typeof SIGNS, text: Span, look: Look): string[] {
+  return wrapSpans([text], look.width - 2).map((line, index) =>
+    paint([index === 0 ? SIGNS[sign] : { text: ' ' }, { text: ' ' }, ...line], look),
+  );
 }
 
 function statusLine(text: string, look: Look): string {

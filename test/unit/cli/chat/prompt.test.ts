@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Prompt } from '../../../../src/cli/chat/prompt.ts';
 import { capture } from '../captured-output.ts';
 
-const you = () => 'You: ';
+const you = () => '› ';
 const [UP, CTRL_C, CTRL_D] = ['\u{1b}[A', '\u{3}', '\u{4}'];
 
 function prompting() {
@@ -22,7 +22,7 @@ describe('the prompt', () => {
     const line = prompt.line(you);
     input.write('Who am I?\r');
     expect(await line).toBe('Who am I?');
-    expect(terminal.text).toContain('You: ');
+    expect(terminal.text).toContain('› ');
     prompt.close();
   });
 
@@ -47,7 +47,7 @@ describe('the prompt', () => {
     await settled();
     expect(terminal.text).toBe(before);
     expect(await prompt.line(you)).toBe('two');
-    expect(terminal.text).toMatch(/You: two\n$/);
+    expect(terminal.text).toMatch(/› two\n$/);
     const third = prompt.line(you);
     expect(terminal.text).toMatch(/thr/);
     input.write('ee\r');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { questionIn } from '../../../../src/cli/chat/question.ts';
+import { receiptsIn } from '../../../../src/cli/chat/receipts.ts';
 import { TerminalView } from '../../../../src/cli/chat/terminal-view.ts';
 import { randomFrom, type SeededRandom } from '../../../support/chance.ts';
 import { VirtualTerminal } from '../../../support/virtual-terminal.ts';
@@ -47,11 +48,11 @@ code
 [1]: https://example.com`;
 
 describe('an answer on a terminal', () => {
-  it('shows who speaks, and the tools by their titles', () => {
+  it('is below an empty line, and shows the tools by their titles', () => {
     const terminal = new VirtualTerminal(50);
     const view = viewOn(terminal);
     view.status('Waiting…');
-    expect(terminal.text).toBe('Waiting…');
+    expect(terminal.text).toBe('\nWaiting…');
     const tool = { name: 'shop_listOrders', title: 'My orders', needs_sign_in: false };
     view.tool({ ...tool, status: 'started' });
     expect(terminal.text).toContain('… My orders');
@@ -62,10 +63,10 @@ describe('an answer on a terminal', () => {
     view.endAnswer();
     expect(terminal.text).toBe(
       [
-        'Assistant',
+        '',
         '✓ My orders',
-        '✗ Cancel order: sign in first (/sign-in)',
-        '✗ Other: that did not work',
+        '! Cancel order needs you to sign in: /sign-in',
+        '✗ Other did not work',
         '',
         'Two orders.',
         '\n',
@@ -124,6 +125,39 @@ describe('an answer on a terminal', () => {
     }
   });
 
+  it.each(['before', 'after'])('shows what was done that arrives %s its text with a sign instead', (when) => {
+    const terminal = new VirtualTerminal(40);
+    const view = viewOn(terminal);
+    const lines = '\n\n- Cancel order 1004 – done\n- Cancel order 1005 – failed (status 409)';
+    view.tool({ name: 'cancel', title: 'Cancel order', status: 'failed', needs_sign_in: false });
+    view.text(when === 'after' ? `There.${lines}` : 'There.');
+    view.receipts(
+      receiptsIn({
+        begins_at: 8,
+        actions: [
+          { tool: 'cancel', summary: 'Cancel order 1004', outcome: 'done', status: 200 },
+          { tool: 'cancel', summary: 'Cancel order 1005', outcome: 'failed', status: 409 },
+          { tool: 'pay', summary: 'Pay the whole rest of the invoice', outcome: 'lost' },
+        ],
+      }),
+    );
+    if (when === 'before') view.text(lines);
+    view.endAnswer();
+    expect(terminal.text).toBe(
+      [
+        '',
+        'There.',
+        '',
+        '✓ Cancel order 1004 – done',
+        '✗ Cancel order 1005 – failed (status',
+        '  409)',
+        '? Pay the whole rest of the invoice –',
+        '  it is not known whether this happened',
+        '\n',
+      ].join('\n'),
+    );
+  });
+
   it.each(['before', 'after'])('shows a question that arrives %s its text as a card instead', (when) => {
     const terminal = new VirtualTerminal(60);
     const view = viewOn(terminal);
@@ -146,7 +180,7 @@ describe('an answer on a terminal', () => {
     if (when === 'before') expect(terminal.raw).not.toContain('Please confirm:');
     expect(terminal.text).toBe(
       [
-        'Assistant',
+        '',
         lead,
         '',
         '┌ Please confirm',
