@@ -24,42 +24,67 @@ function listParts(daemon: Daemon): string[] {
   ];
 }
 
-/** What `serve --dev` prints: first the page to open, then what to paste. It fits a small window: ten lines. */
+/**
+ * What `serve --dev` prints: first the page to open, last the token, whose line is long. It fits a small window, of 24
+ * lines with 80 columns.
+ */
 export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
+  // Bold and dim only on a terminal.
+  const page =
+    daemon.demoPath === null
+      ? []
+      : [`Open in a browser: ${styleText('bold', `${daemon.url}${daemon.demoPath}`)}`, ''];
+  const parts = [
+    `agentd is ready on ${daemon.url}`,
+    `  agent     ${daemon.agent}`,
+    `  state     ${daemon.store}`,
+    `  guard     ${guardInWords(daemon, dev)}`,
+    ...(daemon.adminUrl === null ? [] : [`  metrics   ${daemon.adminUrl}/metrics`]),
+  ];
+  const lines = [...page, ...parts, '', ...describeCommands(dev), '', ...(await describeToken(daemon, dev))];
+  await dev.keepEnvFile(daemon.url);
+  return `${lines.join('\n')}\n`;
+}
+
+function describeCommands({ simulated: [simulated, ...others] }: Dev): string[] {
+  const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
+  const commands = [
+    [`${program} chat`, 'talk to it'],
+    ...(simulated === undefined
+      ? []
+      : [
+          [
+            `${program} simulate ${simulated} 'Who am I?'`,
+            others.length > 0 ? `or ${others.join(', ')}` : 'as its platform would',
+          ],
+        ]),
+    [`${program} help`, 'all commands'],
+  ] as const;
+  const width = Math.max(...commands.map(([command]) => command.length));
+  return [
+    'Commands for a second terminal in this directory (Ctrl-C stops this one):',
+    ...commands.map(([command, does]) => `  ${command.padEnd(width)}  ${styleText('dim', `# ${does}`)}`),
+  ];
+}
+
+/** A token, in a line that a shell reads together with the next one, and what to do with it. */
+async function describeToken(daemon: Daemon, dev: Dev): Promise<string[]> {
   const [person] = dev.people;
   const token = person && (await dev.issueToken(person, daemon.services.settings));
-  const lines: string[] = [];
-  // Bold only on a terminal.
-  if (daemon.demoPath)
-    lines.push(`Open in a browser: ${styleText('bold', `${daemon.url}${daemon.demoPath}`)}`);
-  lines.push(`agentd is ready on ${daemon.url}`);
-  // The token is long, so it is printed once, in a line that a shell reads together with the next one.
-  if (person && token) {
-    const isAsked = daemon.messagePath !== null;
-    lines.push(
-      isAsked
-        ? `Ask as ${person.name}, with a token that is valid for 24 hours:`
-        : `A token of ${person.name}, valid for 24 hours:`,
-      `  TOKEN=${token}`,
-    );
-    if (isAsked)
-      lines.push(
-        `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json' -H "Authorization: Bearer $TOKEN" -d '${JSON.stringify({ user_id: person.id, message: 'Who am I?' })}'`,
-      );
-  }
-  const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
-  const [simulated, ...others] = dev.simulated;
-  lines.push('Commands for a second terminal in this directory (`help` lists all):', `  ${program} chat`);
-  if (simulated) {
-    const also = others.length > 0 ? `  # as its platform would; or ${others.join(', ')}` : '';
-    lines.push(`  ${program} simulate ${simulated} 'Who am I?'${also}`);
-  }
-  await dev.keepEnvFile(daemon.url);
-  lines.push(
-    `Agent: ${daemon.agent}. State: ${daemon.store}. Guard: ${guardInWords(daemon, dev)}. Ctrl-C stops it.`,
-  );
-  if (daemon.adminUrl !== null) lines.push(`Probes and metrics: ${daemon.adminUrl}`);
-  return `${lines.join('\n')}\n`;
+  if (!person || !token) return [];
+  const { messagePath } = daemon;
+  const question = JSON.stringify({ user_id: person.id, message: 'Who am I?' });
+  return [
+    `A token of ${person.name} for 24 hours, also for \`/sign-in\` in the chat:`,
+    // Long, and only for copying.
+    styleText('dim', `  TOKEN=${token}`),
+    ...(messagePath === null
+      ? []
+      : [
+          `  curl -s ${daemon.url}${messagePath} -H 'Content-Type: application/json' -H "Authorization: Bearer $TOKEN" -d '${question}'`,
+        ]),
+    '',
+  ];
 }
 
 /**
@@ -87,5 +112,5 @@ function guardInWords({ services: { settings } }: Daemon, { defaults }: Dev): st
   if (!settings.LOOP_GUARD_ENABLED) return 'off (LOOP_GUARD_ENABLED)';
   const { LOOP_GUARD_REPEAT_THRESHOLD: equal, LOOP_GUARD_COOLDOWN_SECONDS: cooldown } = settings;
   const isRelaxed = String(equal) === defaults.LOOP_GUARD_REPEAT_THRESHOLD;
-  return `${isRelaxed ? 'relaxed for trying it out: ' : ''}${equal} identical messages within ${settings.LOOP_GUARD_REPEAT_WINDOW_SECONDS} s block the sender for ${cooldown} s`;
+  return `${isRelaxed ? 'relaxed: ' : ''}blocks a sender for ${cooldown} s after ${equal} identical messages in ${settings.LOOP_GUARD_REPEAT_WINDOW_SECONDS} s`;
 }

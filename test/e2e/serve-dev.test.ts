@@ -37,7 +37,7 @@ function lineAfter(printed: string, heading: string, after = 1): string {
   return lines[at + after] ?? '';
 }
 
-const HEADING = 'Ask as Ada Lovelace, with a token that is valid for 24 hours:';
+const HEADING = 'A token of Ada Lovelace for 24 hours, also for `/sign-in` in the chat:';
 
 /** The printed token of Ada. Its line sets a variable for the command after it. */
 function printedToken(printed: string): string {
@@ -77,14 +77,20 @@ describe('serve --dev in an empty folder', () => {
     expect(body.response).not.toMatch(/Hopper|Compiler/);
   });
 
-  test('prints the address of the shop first, and no more than ten lines', () => {
-    const lines = printed.trimEnd().split('\n');
+  test('prints the address of the shop first, the token last, and no more than a small window shows', () => {
+    const lines = printed.split('\n');
     expect(lines[0]).toBe(`Open in a browser: ${daemon.url}/demo`);
-    expect(lines.length).toBeLessThanOrEqual(10);
+    expect(lines.indexOf(HEADING)).toBe(lines.length - 5);
+    const rows = lines.map((line) => Math.max(1, Math.ceil(line.length / 80)));
+    expect(rows.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(24);
   });
 
   test('prints commands for a second terminal, which get the same settings', async () => {
-    const line = lineAfter(printed, 'Commands for a second terminal in this directory (`help` lists all):');
+    const printedLine = lineAfter(
+      printed,
+      'Commands for a second terminal in this directory (Ctrl-C stops this one):',
+    );
+    const [line = ''] = / chat(?= )/.exec(printedLine) === null ? [] : printedLine.split(/ +# /);
     expect(line).toMatch(/ chat$/);
     const env = { PATH: process.env.PATH ?? '' };
     const listing = line.replace(/ chat$/, ' sessions list --json');
@@ -111,7 +117,9 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('relaxes the loop guard: it allows repeated questions, and the output says so', async () => {
-    expect(printed).toContain('Guard: relaxed for trying it out: 20 identical messages within 60 s');
+    expect(printed).toContain(
+      '  guard     relaxed: blocks a sender for 5 s after 20 identical messages in 60 s\n',
+    );
     for (let n = 0; n < 4; n++)
       expect((await post(daemon.url, { user_id: 'visitor', message: 'Who am I?' })).status).toBe(200);
   });
@@ -192,7 +200,7 @@ describe('an explicit setting of the daemon', () => {
 
   test('takes precedence over relaxed defaults', () => {
     expect(daemon.stdout()).toMatch(
-      / Guard: 4 identical messages within 60 s block the sender for 5 s\. Ctrl-C stops it\.$/m,
+      /^ {2}guard {5}blocks a sender for 5 s after 4 identical messages in 60 s$/m,
     );
   });
 });
