@@ -143,7 +143,7 @@ export type Column<T> = {
   align?: 'right';
   /** True: the column is shown only with `--wide`, and if standard output is not a terminal. False: only otherwise. */
   isWide?: boolean;
-  /** The column is left out of a table in which it would be empty. */
+  /** On a terminal without `--wide`, the column is left out of a table in which it would be empty. */
   isRare?: true;
   /** The text of a table that is not wide, if it is shorter than `text`. */
   short?(item: T): string | null | undefined;
@@ -220,7 +220,8 @@ function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], styl
     (column) =>
       column.title !== undefined &&
       (column.isWide ?? isWide) === isWide &&
-      !(column.isRare && items.every((item) => formatCell(column, item, style.time) === '')),
+      // A program that reads a table finds the same columns each time.
+      !(column.isRare && !isWide && items.every((item) => formatCell(column, item, style.time) === '')),
   );
   const head: Cell[] = shown.map(({ title = '' }) => ({ text: printable(title), format: 'bold' }));
   const rows = items.map((item) =>

@@ -102,7 +102,7 @@ describe.each(PLATFORMS)('on $plugin.name', ({ plugin: { name }, personOf }) => 
     ]);
     await platform().until(() => shown('connected this chat with another account').length > 0);
     const removed = await shop.run('link', 'remove', name, user, '--json');
-    expect(JSON.parse(removed.stdout)).toMatchObject({ removed: true, user_will_be_told: true });
+    expect(JSON.parse(removed.stdout)).toMatchObject({ removed: true, notifies_user: true });
     await platform().until(() => shown('was ended by an administrator').length > 0);
     await say(user, { text: 'Who am I?' }, /not signed in/);
     expect(shown('connected this chat with another account')).toHaveLength(1);

@@ -142,7 +142,7 @@ describe('agentd link', () => {
       user_id: 'u1',
       email: 'bob@example.com',
       person: { sub: 'bob', issuer: null, tenant_id: null },
-      user_will_be_told: false,
+      notifies_user: false,
     });
     const days = (Date.parse(told.expires_at) - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(29.9);
@@ -270,7 +270,7 @@ describe('agentd link list', () => {
     const { code, stdout } = await run(['link', 'list']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^CHANNEL +USER +PERSON +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES +MADE WITH\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z +operator\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z +token\n$/,
+      /^CHANNEL +USER +PERSON +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES +MADE WITH +RENEWED +NOT RENEWED\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z +operator\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z +token\n$/,
     );
     const [first, second] = JSON.parse((await run(['link', 'list', '--json', '--platform', 'telex'])).stdout);
     expect(first).toMatchObject({

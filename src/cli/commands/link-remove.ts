@@ -32,7 +32,7 @@ export const command: CommandRecord = {
     // Ids that the channel does not recognize are tried first: a second id of a user is one of them.
     if (!isRemoved && writings.length === 0) throw invalidId(channel, user);
     if (!isRemoved) throw failed(`there is no link of ${whose}`, 'List all links with `agentd link list`.');
-    const result = { platform: channel.name, user_id, removed: true, user_will_be_told: true };
+    const result = { platform: channel.name, user_id, removed: true, notifies_user: true };
     out.data(result, () => `removed the link of ${whose}; ${USER_WILL_BE_TOLD}`);
   },
 };

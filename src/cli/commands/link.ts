@@ -157,7 +157,7 @@ function toView({ verdict, expires_at, replaced }: Linked, { name }: LinkableCha
     person: { sub, issuer: iss ?? null, tenant_id: tenant_id ?? null },
     token_expires_at: isoTime(verdict.expires_at),
     expires_at: isoTime(expires_at),
-    user_will_be_told: replaced !== null,
+    notifies_user: replaced !== null,
   };
 }
 

@@ -147,9 +147,11 @@ describe('a table', () => {
     expect(table(SESSION_COLUMNS, anonymous, 120)).toContain(USER);
   });
 
-  it('of links shows why a renewal failed only if one has, and one time unless it is wide', () => {
+  it('of links shows why a renewal failed only if one has, and one time, unless it is wide', () => {
     const titlesOf = (link: object, more: object) => table(LINK_LIST_COLUMNS, link, 200, more).split('\n')[0];
-    expect(titlesOf(LINK, { wide: true })).toMatch(/ TOKEN EXPIRES +LINK EXPIRES +MADE WITH$/);
+    expect(titlesOf(LINK, { wide: true })).toMatch(
+      / TOKEN EXPIRES +LINK EXPIRES +MADE WITH +RENEWED +NOT RENEWED$/,
+    );
     expect(titlesOf(LINK, {})).toMatch(/ MADE WITH +EXPIRES$/);
     const failed = { ...LINK, renewed_at: NOW, renewal_failed: 'refused' };
     expect(titlesOf(failed, {})).toMatch(/ EXPIRES +NOT RENEWED$/);

@@ -74,7 +74,8 @@ function close(tx: Tx, stored: StoredMessage): void {
   if (card === undefined) return;
   const { id: message_id, platform, user_id, reply_to, request_id } = message;
   putMessage(tx, { ...stored, message });
-  const id = `${message_id}-card`;
+  // The first part keeps the ids of both messages short: neither begins with the other.
+  const id = `card_${message_id}`;
   storeMessage(tx, {
     ...{ id, platform, user_id, reply_to, request_id, sent_at: tx.now },
     ...{ queue: `${platform}/${id}`, session_id: null, message_id: null, message: null },
