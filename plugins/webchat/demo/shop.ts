@@ -181,7 +181,7 @@ async function showActions(): Promise<void> {
   if (person !== signedIn) return;
   const recent = actions.filter(({ at }) => at >= since);
   const rows = recent.map(({ at, summary, outcome }) =>
-    cells([new Date(at).toLocaleTimeString(), summary, outcome]),
+    cells([new Date(at).toLocaleTimeString(), summary, badge(outcome, outcome)]),
   );
   find('.actions tbody').replaceChildren(...rows);
   const empty = find<HTMLElement>('.none-done');
@@ -200,14 +200,17 @@ function cells(contents: readonly (string | Node)[]): HTMLElement {
 }
 
 function row({ at, method, path, credentials, as, status }: ApiRequest): HTMLElement {
-  const badge = document.createElement('span');
-  badge.className = `as ${credentials}`;
   const name = people.find(({ email }) => email === as)?.name ?? as;
-  badge.textContent = { user: String(name), default: 'default credentials', none: 'no credentials' }[
-    credentials
-  ];
+  const words = { user: String(name), default: 'default credentials', none: 'no credentials' }[credentials];
   const request = `${method} ${decodeURIComponent(path)}`;
-  return cells([new Date(at).toLocaleTimeString(), request, badge, String(status)]);
+  return cells([new Date(at).toLocaleTimeString(), request, badge(credentials, words), String(status)]);
+}
+
+function badge(kind: string, words: string): HTMLElement {
+  const shown = document.createElement('span');
+  shown.className = `as ${kind}`;
+  shown.textContent = words;
+  return shown;
 }
 
 async function start(): Promise<void> {

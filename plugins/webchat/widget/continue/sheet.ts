@@ -235,8 +235,8 @@ function words(text: string): HTMLElement {
 
 /** @param until how long, if this is limited */
 function waiting(text: string, until = ''): HTMLElement {
-  const spoken = h('span', {}, text, ...(until === '' ? [] : [' ', until]));
-  return h('p', { class: 'state' }, h('i', { class: 'spinner' }), spoken);
+  const spoken = h('bdi', {}, text, ...(until === '' ? [] : [' ', until]));
+  return h('p', { class: 'state' }, h('i', { class: 'spinner' }), h('span', {}, spoken));
 }
 
 /** When the code expires, in the time of the person. Empty if this is not known. */
@@ -253,7 +253,12 @@ function untilWhen(expires_at: string, { until }: ContinueTexts, language: strin
 }
 
 function result(isGood: boolean, text: string): HTMLElement {
-  return h('p', { class: `state ${isGood ? 'good' : 'bad'}` }, icon(isGood ? 'check' : 'warning'), text);
+  return h(
+    'p',
+    { class: `state ${isGood ? 'good' : 'bad'}` },
+    icon(isGood ? 'check' : 'warning'),
+    h('bdi', {}, text),
+  );
 }
 
 function displayName(channel: string): string {

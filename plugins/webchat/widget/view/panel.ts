@@ -91,7 +91,7 @@ export class Panel {
       this.#toEnd();
       this.#composer.focus();
     });
-    const title = h('h2', { id: 'title', dir: 'auto' }, texts.title);
+    const title = h('h2', { id: 'title' }, h('bdi', {}, texts.title));
     this.#ask = (words) => then(() => actions.send(words));
     this.suggest(suggestions);
     this.#scroller = h(
