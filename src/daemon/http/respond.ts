@@ -30,7 +30,7 @@ interface StreamParts {
 }
 
 /** Sends the answer of a route. If the answer cannot be sent as it is, throws before anything is sent. */
-export function respond(ctx: Context, response: ChannelResponse, { stopping, log }: StreamParts): void {
+export function respond(ctx: Context, response: ChannelResponse, parts: StreamParts): void {
   const { status = 200, headers = {}, body } = response;
   if (!Number.isInteger(status) || status < 200 || status > 599)
     throw new RangeError(`a route answered status ${status}`);
@@ -42,10 +42,13 @@ export function respond(ctx: Context, response: ChannelResponse, { stopping, log
     send(ctx, status, payload);
     return;
   }
+  if (typeof payload === 'function') {
+    begin(ctx, status, payload, parts);
+    return;
+  }
   ctx.state.head.handOver();
   ctx.status = status;
-  if (typeof payload === 'function') begin(ctx, payload, stopping, log);
-  else if (payload !== null) ctx.body = payload;
+  if (payload !== null) ctx.body = payload;
   else endWithoutBody(ctx);
 }
 
@@ -93,16 +96,16 @@ function toPayload(
 }
 
 /** Begins an answer that the writer continues. A HEAD request gets only the head. */
-function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): void {
+function begin(ctx: Context, status: number, write: Writer, { stopping, log }: StreamParts): void {
+  const { res, state } = ctx;
+  // The daemon may stop before the stream ends. A proxy must not send another request on this connection then.
+  if (ctx.req.headers['x-forwarded-for'] !== undefined) state.head.set('Connection', 'close');
+  state.head.begin(status);
   if (ctx.method === 'HEAD') {
-    ctx.res.flushHeaders();
     endWithoutBody(ctx);
     return;
   }
   ctx.respond = false;
-  const { res, state } = ctx;
-  // The daemon may stop before the stream ends. A proxy must not send another request on this connection then.
-  if (ctx.req.headers['x-forwarded-for'] !== undefined) res.setHeader('Connection', 'close');
   stream(res, write, stopping, (error) => logFailure(error, state, res, log));
 }
 

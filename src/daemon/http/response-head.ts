@@ -34,8 +34,14 @@ export class ResponseHead {
   /** Sends the whole response. */
   send(status: number, body: string | Buffer): void {
     this.set('Content-Length', String(Buffer.byteLength(body)));
-    this.#res.writeHead(status, (this.#fields ?? []) as string[]);
+    this.begin(status);
     this.#res.end(body);
+  }
+
+  /** Completes the head, which is sent with the first data. Afterwards, the headers need memory only as text. */
+  begin(status: number): void {
+    this.#res.writeHead(status, (this.#fields ?? []) as string[]);
+    this.#fields = [];
   }
 
   /** Sets the headers on Node's response, for code that does not send it as a whole. Further headers are set there, too. */

@@ -22,11 +22,18 @@ export function stream(
 ): void {
   sendTogether(res.socket);
   res.flushHeaders();
-  writeAll(res, write, stopping).catch((error: unknown) => {
+  const out = new WireStream(res, stopping);
+  const fail = (error: unknown) => {
+    if (out.signal.aborted) return out.end();
     failed(error);
     // A part of the answer was sent, so only a broken connection shows that the answer is incomplete.
     res.destroy();
-  });
+  };
+  try {
+    Promise.resolve(write(out)).then(() => out.end(), fail);
+  } catch (error) {
+    fail(error);
+  }
 }
 
 /** The head and the writer's first data are sent in one packet. */
@@ -36,50 +43,55 @@ function sendTogether(socket: Socket | null): void {
   process.nextTick(() => socket.uncork());
 }
 
-async function writeAll(
-  res: ServerResponse,
-  write: (out: ResponseStream) => Promise<void>,
-  stopping: AbortSignal,
-): Promise<void> {
-  const signal = endSignal(res, stopping);
-  const wire = res.socket && res.chunkedEncoding ? new SocketWire(res.socket) : new ResponseWire(res);
-  const out = new WireStream(res, wire, signal);
-  try {
-    await write(out);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  } finally {
-    out.end();
-  }
-  // A client that does not read would delay the stop of the daemon.
-  if (signal.aborted && !wire.hasRoom) res.destroy();
-  else res.end();
-}
+/** Created once: `abort` without a reason would create an error, with a stack, for each response that ends. */
+const ENDED = new DOMException('The response has ended.', 'AbortError');
 
 class WireStream implements ResponseStream {
-  readonly signal: AbortSignal;
+  readonly #res: ServerResponse;
   readonly #wire: Wire;
+  /** Aborts when the response closes or the daemon stops. */
+  readonly #over = new AbortController();
   #hasEnded = false;
   #waiting: PromiseWithResolvers<void> | null = null;
 
-  constructor(res: ServerResponse, wire: Wire, signal: AbortSignal) {
-    this.signal = signal;
-    this.#wire = wire;
+  constructor(res: ServerResponse, stopping: AbortSignal) {
+    this.#res = res;
+    this.#wire = res.socket && res.chunkedEncoding ? new SocketWire(res.socket) : new ResponseWire(res);
+    if (stopping.aborted || res.closed) {
+      this.#over.abort(ENDED);
+      return;
+    }
+    const { source } = this.#wire;
     // One listener per event for the whole stream: listeners that are added for each wait would pile up.
     const goOn = () => this.#goOn();
-    wire.source.on('drain', goOn);
-    // The connection may stay open for the client's next request.
-    res.on('close', () => wire.source.off('drain', goOn));
-    signal.addEventListener('abort', goOn, { once: true });
+    const stop = () => {
+      this.#over.abort(ENDED);
+      goOn();
+    };
+    source.on('drain', goOn);
+    const stopWaiting = onAbort(stopping, stop);
+    res.on('close', () => {
+      // The connection may stay open for the client's next request.
+      source.off('drain', goOn);
+      stopWaiting();
+      stop();
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
   }
 
   write(frame: string | Uint8Array): boolean {
     return !this.#hasEnded && !this.signal.aborted && this.#wire.write(frame);
   }
 
-  /** What is written from now on would be in the next answer on the connection. */
+  /** Ends the response. What is written from now on would be in the next answer on the connection. */
   end(): void {
     this.#hasEnded = true;
+    // A client that does not read would delay the stop of the daemon.
+    if (this.signal.aborted && !this.#wire.hasRoom) this.#res.destroy();
+    else this.#res.end();
   }
 
   /**
@@ -162,21 +174,3 @@ function encodeChunk(frame: string | Uint8Array): Buffer {
 }
 
 const CRLF = Buffer.from('\r\n');
-
-/** Created once: `abort` without a reason would create an error, with a stack, for each response that ends. */
-const ENDED = new DOMException('The response has ended.', 'AbortError');
-
-/** Aborts when the response closes or the daemon stops, and then removes its listener from the daemon's signal. */
-function endSignal(res: ServerResponse, stopping: AbortSignal): AbortSignal {
-  const end = new AbortController();
-  if (stopping.aborted || res.closed) {
-    end.abort(ENDED);
-    return end.signal;
-  }
-  const stopWaiting = onAbort(stopping, () => end.abort(ENDED));
-  res.on('close', () => {
-    stopWaiting();
-    end.abort(ENDED);
-  });
-  return end.signal;
-}
