@@ -75,6 +75,23 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.read(stream.stream_id, 0)).toEqual([]);
     });
 
+    it('forgets with the claim what only the run needs: the token, the text and the trace', async () => {
+      const stream = aStream({ token: 'sealed.v1.x' });
+      const { message } = stream.start;
+      message.metadata = { jwt_token: null, page_url: 'https://shop.example/' };
+      stream.start.trace = [{ at: 1, step: 'guard', verdict: 'ok' }];
+      await streams.create(stream);
+      await streams.claim(stream.stream_id, NOBODY);
+      const { token, start } = (await streams.find(stream.stream_id)) ?? {};
+      const { platform, user_id, channel_id, thread_id } = message;
+      expect(token).toBeNull();
+      expect(start).toEqual({
+        ...stream.start,
+        message: { platform, user_id, channel_id, thread_id, text: '', metadata: { jwt_token: null } },
+        trace: [],
+      });
+    });
+
     it('stores the first events with the claim, and only those of the caller that gets the claim', async () => {
       const { stream_id } = await streams.create(aStream());
       const told: unknown[] = [];

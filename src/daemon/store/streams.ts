@@ -33,7 +33,8 @@ export interface StreamStore {
    */
   findByKey(idempotency_key: string): Promise<StreamRecord | null>;
   /**
-   * Begins the run: `waiting` becomes `running`, the token is deleted, and the stream now belongs to its claimant.
+   * Begins the run: `waiting` becomes `running`, and the stream now belongs to its claimant. The token is deleted, and so
+   * are the text and the trace of the message.
    * Atomic: one caller gets the claim, and all others get null.
    * @param first the first events of the run, which are stored with the claim. None of them may end the stream.
    */
@@ -210,7 +211,8 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         const owner = claimant.owner ?? stored.record.owner;
         const record: StreamRecord = {
           ...stored.record,
-          ...{ state: 'running', token: null, owner, reader: claimant.reader },
+          ...{ state: 'running', token: null, start: startOfRun(stored.record.start) },
+          ...{ owner, reader: claimant.reader },
         };
         putStream(tx, { record, claim, expires_at: null });
         appendEvents(tx, stream_id, first);
@@ -265,6 +267,17 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         }
         return reaped;
       }),
+  };
+}
+
+/** A running stream is stored again with each of its events, so it keeps nothing that only its run needs. */
+function startOfRun({ message, ...start }: StreamStart): StreamStart {
+  const { platform, user_id, channel_id, thread_id, metadata } = message;
+  const signedOut = metadata.jwt_token === null ? { jwt_token: null } : {};
+  return {
+    ...start,
+    message: { platform, user_id, channel_id, thread_id, text: '', metadata: signedOut },
+    trace: [],
   };
 }
 
