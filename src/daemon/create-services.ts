@@ -7,6 +7,7 @@ import { SessionLock } from './message/waits/session-lock.ts';
 import { ClaimKeeper } from './store/claims/claim-keeper.ts';
 import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
+import { RunGate } from './stream/run-gate.ts';
 import type { StreamServices } from './stream/stream-services.ts';
 import { onAbort } from './time/time-limit.ts';
 
@@ -44,6 +45,7 @@ export function createServices(given: GivenServices): StreamServices {
     claims,
     broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
     readers: new Readers(),
+    gate: new RunGate(),
     streaming: new Set(),
     running: new Set(),
   };

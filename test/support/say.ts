@@ -1,5 +1,6 @@
 import { runTurn } from '../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../src/daemon/message/steps.ts';
+import type { Cancellation } from '../../src/daemon/time/cancellation.ts';
 import { aMessage, aTurnOf, ON_PLATFORM, personVerdict, type StepWorld } from './step.ts';
 
 /** Who sends a message, and where. Default: a visitor without sign-in, in the session `s`, which the client names. */
@@ -10,8 +11,8 @@ export interface Sender {
   user_id?: string;
   shared?: boolean;
   platform?: boolean;
-  /** Aborts when the person stops the answer. */
-  stopped?: AbortSignal;
+  /** Ended when the person stops the answer. */
+  stopped?: Cancellation;
 }
 
 export interface Said {

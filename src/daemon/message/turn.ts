@@ -91,7 +91,7 @@ export interface Answering extends Arrived {
    * Aborts when the person stops the answer: the text up to that point becomes the reply. Null if the answer cannot be
    * stopped.
    */
-  stopped: AbortSignal | null;
+  stopped: Cancellation | null;
   /** When the daemon accepted the message, by the store's clock. */
   accepted_at: number;
   /** Ended when one of the claims that this turn holds is lost. */

@@ -1,7 +1,7 @@
 import type { StreamEvent, StreamReader } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
 import type { StreamStore } from '../store/streams.ts';
-import { type AlarmClock, every } from '../time/clock.ts';
+import type { AlarmClock } from '../time/clock.ts';
 import { isLast } from './events.ts';
 
 type EventSource = Pick<StreamStore, 'read' | 'subscribe'>;
@@ -56,10 +56,11 @@ const AT_ONCE = 100;
 
 /** A stream that has at least one reader. */
 class Feed {
-  readonly #streams: EventSource;
+  readonly #parts: BroadcasterParts;
   readonly #stream_id: string;
-  readonly #log: Pick<Log, 'warn'>;
-  readonly #endings: (() => void)[];
+  readonly #closed: () => void;
+  readonly #unsubscribe: () => void;
+  #cancelLook: () => void;
   /** All events, beginning with the first, so that the event with the id n has the index n - 1. */
   readonly #events: StreamEvent[] = [];
   readonly #followers = new Set<Follower>();
@@ -70,15 +71,12 @@ class Feed {
   #readAgain = false;
 
   /** @param closed called when the last reader has left, or if the store cannot be read. */
-  constructor({ streams, clock, log }: BroadcasterParts, stream_id: string, closed: () => void) {
-    this.#streams = streams;
+  constructor(parts: BroadcasterParts, stream_id: string, closed: () => void) {
+    this.#parts = parts;
     this.#stream_id = stream_id;
-    this.#log = log;
-    this.#endings = [
-      closed,
-      streams.subscribe(stream_id, (_change, added) => this.#grow(added)),
-      every(clock, LOOK_MS, () => this.#catchUp()),
-    ];
+    this.#closed = closed;
+    this.#unsubscribe = parts.streams.subscribe(stream_id, (_change, added) => this.#grow(added));
+    this.#cancelLook = this.#lookLater();
     this.#catchUp();
   }
 
@@ -103,8 +101,17 @@ class Feed {
   close(): void {
     if (!this.#open) return;
     this.#open = false;
-    for (const end of this.#endings) end();
+    this.#cancelLook();
+    this.#unsubscribe();
+    this.#closed();
     for (const follower of this.#followers) follower.leave();
+  }
+
+  #lookLater(): () => void {
+    return this.#parts.clock.after(LOOK_MS, () => {
+      this.#cancelLook = this.#lookLater();
+      this.#catchUp();
+    });
   }
 
   /**
@@ -128,7 +135,7 @@ class Feed {
     this.#reading = true;
     this.#read()
       .catch((error: unknown) => {
-        this.#log.warn(
+        this.#parts.log.warn(
           { err: error },
           'the events of a stream cannot be read; its readers will connect again',
         );
@@ -142,7 +149,7 @@ class Feed {
   async #read(): Promise<void> {
     do {
       this.#readAgain = false;
-      const events = await this.#streams.read(this.#stream_id, this.#events.length);
+      const events = await this.#parts.streams.read(this.#stream_id, this.#events.length);
       if (events === null) return this.close();
       this.#take(events);
     } while (this.#readAgain && !this.#over);

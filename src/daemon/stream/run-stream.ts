@@ -1,7 +1,6 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import { arrivedChannel } from '../message/arrival.ts';
 import { runTurn } from '../message/run-turn.ts';
-import type { Services } from '../message/services.ts';
 import { runStream as steps } from '../message/steps.ts';
 import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
@@ -15,6 +14,7 @@ import { EventWriter } from './event-writer.ts';
 import { INTERRUPTED } from './events.ts';
 import type { StopRequest } from './stop-stream.ts';
 import { StreamOutlet } from './stream-outlet.ts';
+import type { StreamServices } from './stream-services.ts';
 
 /** A stream for which a request of this process has begun the run. */
 interface OpenedStream {
@@ -35,7 +35,7 @@ interface OpenedStream {
  */
 export async function runStream(
   plugin: ChannelPlugin,
-  services: Services,
+  services: StreamServices,
   { admitted, claim, begun, stop, opened_by, ticket }: OpenedStream,
 ): Promise<void> {
   const { stream, token, validated, claimant } = admitted;
@@ -53,7 +53,7 @@ export async function runStream(
     hasStarted: begun > 0,
     stopping: services.stopping,
   });
-  stop.signal.addEventListener('abort', () => {
+  stop.requested.onEnd(() => {
     outlet.stop().then(
       // The claim ends with the stream, so it must not be renewed.
       (hasEnded) => hasEnded && drop(),
@@ -78,7 +78,7 @@ export async function runStream(
     idempotency_key,
     counted_in: start.counted_in,
     outlet,
-    stopped: stop.signal,
+    stopped: stop.requested,
     accepted_at: start.accepted_at ?? 0,
     lost,
     patient: false,
@@ -93,9 +93,7 @@ export async function runStream(
   } as const;
   let hasEnded = false;
   try {
-    // Events that were stored with the claim are sent to their readers first, even if a thousand streams are opened at
-    // the same time.
-    if (begun > 0) await nextTick();
+    await services.gate.pass();
     const end = await runTurn(steps, arrival, services, [...start.trace, opened]);
     hasEnded = end.answered || end.isStored;
   } finally {
@@ -110,11 +108,6 @@ export async function runStream(
           services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be released'),
         );
   }
-}
-
-/** Resolves when the promise callbacks that are already queued have run, including their writes to sockets. */
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
 import type { StreamClaim } from '../store/claims/claims.ts';
+import { Cancellation } from '../time/cancellation.ts';
 import { every } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { admitAgain, admitReader, findStream, refuseForeignPage } from './admit-reader.ts';
@@ -65,7 +66,8 @@ type Parts = Pick<Services, 'store' | 'clock' | 'log'>;
 export class StopRequest {
   readonly #parts: Parts;
   readonly #stream_id: string;
-  readonly #requested = new AbortController();
+  /** Ended when somebody requests to stop the run. */
+  readonly requested = new Cancellation();
   readonly #endings: (() => void)[];
 
   /** Notices every request that is made after its creation, so create it before the stream is claimed. */
@@ -78,11 +80,6 @@ export class StopRequest {
     if (store.streams.hintsMayBeLost) this.#endings.push(every(clock, LOOK_MS, look));
   }
 
-  /** Aborts when somebody requests to stop the run. */
-  get signal(): AbortSignal {
-    return this.#requested.signal;
-  }
-
   /** Stops checking for requests. */
   close(): void {
     for (const end of this.#endings) end();
@@ -92,7 +89,7 @@ export class StopRequest {
     const { store, log } = this.#parts;
     try {
       const stream = await store.streams.find(this.#stream_id);
-      if (stream?.stop_requested) this.#requested.abort(new Error('the person stopped the answer'));
+      if (stream?.stop_requested) this.requested.end(() => new Error('the person stopped the answer'));
     } catch (error) {
       log.warn({ err: error }, 'could not read a request to stop a stream; will try again');
     }

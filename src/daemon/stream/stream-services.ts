@@ -1,6 +1,7 @@
 import type { Services } from '../message/services.ts';
 import type { Broadcaster } from './broadcaster.ts';
 import type { Readers } from './readers.ts';
+import type { RunGate } from './run-gate.ts';
 
 /** The services of event streams, in addition to the services of every message. */
 export interface StreamServices extends Services {
@@ -8,6 +9,8 @@ export interface StreamServices extends Services {
   broadcaster: Broadcaster;
   /** Counts and limits the readers. */
   readers: Readers;
+  /** Lets runs begin after the requests that have arrived. */
+  gate: RunGate;
   /** The current runs that write their events to a stream. */
   streaming: Set<Promise<void>>;
 }

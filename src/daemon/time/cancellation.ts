@@ -5,7 +5,8 @@
  */
 export class Cancellation {
   #controller: AbortController | null = null;
-  #listeners: Set<(reason: unknown) => void> | null = null;
+  /** A list and no set, which would need four times the memory: most work has one listener or two. */
+  #listeners: readonly ((reason: unknown) => void)[] = NONE;
   #ended: Reason | null = null;
 
   /** Aborts when the work is ended. */
@@ -35,9 +36,10 @@ export class Cancellation {
       listener(this.#ended());
       return () => {};
     }
-    this.#listeners ??= new Set();
-    this.#listeners.add(listener);
-    return () => this.#listeners?.delete(listener);
+    this.#listeners = this.#listeners.concat(listener);
+    return () => {
+      this.#listeners = this.#listeners.filter((one) => one !== listener);
+    };
   }
 
   /** The result of the work, or a rejection as soon as it is ended, even if the work ignores `signal`. */
@@ -62,9 +64,11 @@ export class Cancellation {
     if (this.#ended) return;
     this.#ended = once(getReason);
     this.#controller?.abort(this.#ended());
-    for (const listener of this.#listeners ?? []) listener(this.#ended());
+    for (const listener of this.#listeners) listener(this.#ended());
   }
 }
+
+const NONE: readonly never[] = [];
 
 /** Why the work was ended: always the same value. */
 type Reason = () => unknown;

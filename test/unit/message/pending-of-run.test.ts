@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
+import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aPendingAction, aTrace } from '../../contract/fixtures.ts';
 import { claimSession } from '../../contract/store-writes.ts';
+import { endsWith } from '../../support/cancellation.ts';
 import { type Sender, say } from '../../support/say.ts';
 import { person, type StepWorld, stepWorld } from '../../support/step.ts';
 import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
@@ -67,13 +69,13 @@ const pending = () => world.store.actions.pendingIn('s');
 
 describe('an answer that the person stops', () => {
   it('asks nothing, so that no action waits that the person was not shown', async () => {
-    const stop = new AbortController();
+    const stop = new Cancellation();
     const { reply } = await doing(
       async (turn) => {
         await pay(turn);
-        stop.abort();
+        stop.end(() => null);
       },
-      { ...ADA, stopped: stop.signal },
+      { ...ADA, stopped: stop },
     );
     expect(reply).not.toContain('Please confirm');
     expect(await pending()).toEqual([]);
@@ -81,8 +83,8 @@ describe('an answer that the person stops', () => {
 
   it('leaves an earlier question open, but does not repeat it, so that a word does not answer it', async () => {
     expect((await doing(pay)).reply).toContain(QUESTION);
-    const stop = new AbortController();
-    const { reply } = await doing(async () => stop.abort(), { ...ADA, stopped: stop.signal });
+    const stop = new Cancellation();
+    const { reply } = await doing(async () => stop.end(() => null), { ...ADA, stopped: stop });
     expect(reply).not.toContain(QUESTION);
     expect(await pending()).toHaveLength(1);
     await doing(async () => {}, ADA, 'yes');
@@ -94,7 +96,7 @@ describe('an answer that the person stops', () => {
 
   it('carries out nothing if it was stopped before the calls that it confirms', async () => {
     await doing(pay);
-    await doing(async () => {}, { ...ADA, stopped: AbortSignal.abort() }, 'yes');
+    await doing(async () => {}, { ...ADA, stopped: endsWith(AbortSignal.abort()) }, 'yes');
     expect([paid, (await pending()).length]).toEqual([[], 1]);
   });
 
@@ -103,12 +105,12 @@ describe('an answer that the person stops', () => {
     ['the first of several calls', ['7', '8'], ['8']],
   ])('says what became of %s that it has sent', async (_, all, left_out) => {
     await doing((turn) => Promise.all(all.map((to) => call(turn, 'pay', { to }))));
-    const stop = new AbortController();
+    const stop = new Cancellation();
     answer = () => {
-      stop.abort();
+      stop.end(() => null);
       return new Promise(() => {});
     };
-    const { reply } = await doing(async () => {}, { ...ADA, stopped: stop.signal }, 'yes');
+    const { reply } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
     expect(reply.split('\n\n')).toEqual([
       ...left_out.map((to) => `Pay "${to}" – not done, because an earlier action failed or may have failed`),
       'Pay "7" – it isn’t known yet whether this happened',
@@ -118,27 +120,27 @@ describe('an answer that the person stops', () => {
 
   it('says that a call was not made if it was stopped before the call was sent', async () => {
     await doing(pay);
-    const stop = new AbortController();
+    const stop = new Cancellation();
     const { actions } = world.store;
     const { settle } = actions;
     actions.settle = (...given) => {
-      stop.abort();
+      stop.end(() => null);
       return settle(...given);
     };
-    const { reply } = await doing(async () => {}, { ...ADA, stopped: stop.signal }, 'yes');
+    const { reply } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
     expect([reply, paid, (await pending()).length]).toEqual(['Pay "7" – failed', [], 0]);
   });
 
   it('says that no call was made if it was stopped while the answer to the question was stored', async () => {
     await doing((turn) => Promise.all(['7', '8'].map((to) => call(turn, 'pay', { to }))));
-    const stop = new AbortController();
+    const stop = new Cancellation();
     const { actions } = world.store;
     const { answer } = actions;
     actions.answer = (...given) => {
-      stop.abort();
+      stop.end(() => null);
       return answer(...given);
     };
-    const { reply, was_stopped } = await doing(async () => {}, { ...ADA, stopped: stop.signal }, 'yes');
+    const { reply, was_stopped } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
     const leftOut = (to: string) => `Pay "${to}" – not done, because you stopped this answer`;
     expect([reply.split('\n\n'), was_stopped]).toEqual([[leftOut('7'), leftOut('8')], true]);
     expect([paid, (await pending()).length]).toEqual([[], 0]);

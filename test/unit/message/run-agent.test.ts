@@ -12,10 +12,12 @@ import {
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
+import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
+import { endsWith } from '../../support/cancellation.ts';
 import {
   aMessage,
   aTurnOf,
@@ -212,21 +214,25 @@ describe('run-agent', () => {
   });
 
   it('ends the run with the text so far if the person stops it', async () => {
-    const stop = new AbortController();
+    const stop = new Cancellation();
     run = async function* ({ signal }) {
       yield 'So far, ';
       yield* hanging(signal);
     };
-    const asked = runStep(world, runAgent, resolved(NOBODY, { stopped: stop.signal }));
+    const asked = runStep(world, runAgent, resolved(NOBODY, { stopped: stop }));
     await tick();
-    stop.abort(new Error('stopped'));
+    stop.end(() => new Error('stopped'));
     const { turn, line } = await asked;
     expect(turn).toMatchObject({ reply: turn.outlet.told.join('').replace('text ', ''), stopped: true });
     expect(line.reason).toBe('stopped');
   });
 
   it('starts no run if the person has already stopped it', async () => {
-    const { turn } = await runStep(world, runAgent, resolved(NOBODY, { stopped: AbortSignal.abort() }));
+    const { turn } = await runStep(
+      world,
+      runAgent,
+      resolved(NOBODY, { stopped: endsWith(AbortSignal.abort()) }),
+    );
     expect([turn.reply, turn.stopped, seen]).toEqual(['', true, undefined]);
   });
 
@@ -373,8 +379,8 @@ describe('the writes of a run', () => {
   });
 
   it('are listed if their outcome is unknown, even if the person stopped the run before any text', async () => {
-    const stop = new AbortController();
-    const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop.signal }, () => stop.abort());
+    const stop = new Cancellation();
+    const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop }, () => stop.end(() => null));
     expect([reply, stopped]).toEqual([
       'Cancel \\*order\\* 7 – it isn’t known yet whether this happened',
       true,

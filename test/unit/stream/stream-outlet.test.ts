@@ -185,10 +185,10 @@ describe('a stream that is stopped', () => {
 describe('a request to stop', () => {
   it('is noticed through the hint of the store', async () => {
     const stop = new StopRequest(world.services, 'stream');
-    expect(stop.signal.aborted).toBe(false);
+    expect(stop.requested.hasEnded).toBe(false);
     await world.store.streams.requestStop('stream');
     await tick();
-    expect(stop.signal.aborted).toBe(true);
+    expect(stop.requested.hasEnded).toBe(true);
     stop.close();
   });
 
@@ -197,10 +197,10 @@ describe('a request to stop', () => {
     const stop = new StopRequest(world.services, 'stream');
     await world.peer.streams.requestStop('stream');
     await tick();
-    expect(stop.signal.aborted).toBe(false);
+    expect(stop.requested.hasEnded).toBe(false);
     world.clock.moveTo(world.clock.now() + 1000);
     await tick();
-    expect(stop.signal.aborted).toBe(true);
+    expect(stop.requested.hasEnded).toBe(true);
     stop.close();
   });
 
@@ -215,7 +215,7 @@ describe('a request to stop', () => {
     stop.close();
     world.clock.moveTo(world.clock.now() + 5000);
     await tick();
-    expect(stop.signal.aborted).toBe(false);
+    expect(stop.requested.hasEnded).toBe(false);
   });
 
   it.each([

@@ -59,7 +59,7 @@ export async function carryOutAll(
     cause ??= await whyNot(action, turn, services, run);
     const done = cause === null ? await carryOutOne(action, turn, services, run) : null;
     if (done === null) {
-      cause ??= turn.stopped?.aborted ? 'stopped' : 'sign_in';
+      cause ??= turn.stopped?.hasEnded ? 'stopped' : 'sign_in';
       await leaveOut(action, turn, services);
       left_out.push({ tool: action.tool, summary: recordedSummary(services.seal, action), cause });
       continue;
@@ -91,7 +91,7 @@ async function whyNot(
   services: RunServices,
   run: Run,
 ): Promise<LeftOut['cause'] | null> {
-  if (turn.stopped?.aborted) return 'stopped';
+  if (turn.stopped?.hasEnded) return 'stopped';
   run.limit.throwIfEnded();
   // The outcome of a call that was sent is told in any case.
   if (wasSent(action)) return null;

@@ -79,7 +79,7 @@ export async function carryOut(
       ? await resume(action, turn, services, run)
       : await call(action, services, run, { again: false, begin });
   } catch (error) {
-    if (!turn.stopped?.aborted || error instanceof ClaimLost) throw error;
+    if (!turn.stopped?.hasEnded || error instanceof ClaimLost) throw error;
     executed = isBegun ? made(UNKNOWN) : { outcome: 'stopped' };
   }
   if (executed.outcome === 'made')

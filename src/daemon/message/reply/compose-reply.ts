@@ -180,7 +180,7 @@ function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }:
 }
 
 function isStopped({ stopped }: Runnable): boolean {
-  return stopped?.aborted === true;
+  return stopped?.hasEnded === true;
 }
 
 /** Whether the reply can no longer be stored. */

@@ -83,10 +83,8 @@ export class ConfirmationDesk {
     this.#turn = turn;
     this.#seal = seal;
     this.#makeId = makeId;
-    const listCalls = (actions: readonly Action[]) =>
-      new Set(actions.flatMap((action) => storedCall(action, seal) ?? []));
-    this.#open = listCalls(turn.open);
-    this.#declined = listCalls(turn.declined);
+    this.#open = listCalls(turn.open, seal);
+    this.#declined = listCalls(turn.declined, seal);
   }
 
   /** Whether a call waits for confirmation. */
@@ -176,6 +174,15 @@ export class ConfirmationDesk {
       summary: sealed('summary', questionLine(question)),
     };
   }
+}
+
+/** Most turns have no such actions: they share this set, because an empty one needs 200 bytes. */
+const NO_CALLS: ReadonlySet<string> = new Set();
+
+function listCalls(actions: readonly Action[], seal: Seal): ReadonlySet<string> {
+  return actions.length === 0
+    ? NO_CALLS
+    : new Set(actions.flatMap((action) => storedCall(action, seal) ?? []));
 }
 
 /** The call of a stored action, in the form in which calls are compared. Null if no key opens its arguments. */
