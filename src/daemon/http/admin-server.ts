@@ -1,5 +1,4 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import Koa from 'koa';
 import type { ChannelHealth, Route } from '../../channel/index.ts';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import { AgentdError } from '../errors.ts';
@@ -8,7 +7,7 @@ import type { LinkRenewer } from '../renewal/link-renewer.ts';
 import type { ListenAddress } from '../settings/addresses.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Store } from '../store/store.ts';
-import type { Exchange } from './exchange.ts';
+import { App } from './app.ts';
 import {
   answerBrokenRequests,
   createListener,
@@ -39,7 +38,7 @@ export function createAdminServer(
   { log, keepAliveSeconds }: { log: Log; keepAliveSeconds: number },
 ) {
   const inFlight = new InFlight();
-  const app = new Koa<Exchange>();
+  const app = new App();
   app.use(requestId(log, 0));
   app.use(problems(log));
   app.use(securityHeaders());

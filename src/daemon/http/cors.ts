@@ -41,7 +41,7 @@ export function cors(origins: readonly string[], log: Log): Middleware {
     if (!anyOrigin) head.set('Access-Control-Allow-Credentials', 'true');
   };
   /** Answers with the methods of the path; a preflight also gets what pages may send. */
-  const describeRoutes = async (ctx: Context) => {
+  const describeRoutes = (ctx: Context) => {
     const { found, head } = ctx.state;
     head.handOver();
     const routes = found.others();
@@ -59,7 +59,11 @@ export function cors(origins: readonly string[], log: Log): Middleware {
     head.set('Access-Control-Allow-Headers', ALLOWED);
   };
   return (ctx, next) => {
-    if (ctx.method === 'OPTIONS') return describeRoutes(ctx);
+    if (ctx.method === 'OPTIONS') {
+      describeRoutes(ctx);
+      ctx.res.end();
+      return;
+    }
     const { route, others } = ctx.state.found;
     if (route ? isCors(route) : others().some(isCors)) {
       const origin = judgeOrigin(ctx);

@@ -308,7 +308,6 @@ export function admit(inFlight: InFlight): Middleware {
 async function refuse(ctx: Context): Promise<void> {
   // After a refusal, the reader of a stream (EventSource) would not reconnect; after a lost connection it does.
   if (ctx.req.headers.accept?.includes('text/event-stream')) {
-    ctx.respond = false;
     ctx.res.destroy();
     return;
   }

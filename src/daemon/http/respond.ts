@@ -48,8 +48,9 @@ export function respond(ctx: Context, response: ChannelResponse, parts: StreamPa
   }
   ctx.state.head.handOver();
   ctx.status = status;
-  if (payload !== null) ctx.body = payload;
-  else endWithoutBody(ctx);
+  // Also removes the headers of a body that this status does not have.
+  if (payload !== null) ctx.body = null;
+  ctx.res.end();
 }
 
 /** The statuses whose responses have no body, whatever the route gives (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
@@ -102,17 +103,10 @@ function begin(ctx: Context, status: number, write: Writer, { stopping, log }: S
   if (ctx.req.headers['x-forwarded-for'] !== undefined) state.head.set('Connection', 'close');
   state.head.begin(status);
   if (ctx.method === 'HEAD') {
-    endWithoutBody(ctx);
+    res.end();
     return;
   }
-  ctx.respond = false;
   stream(res, write, stopping, (error) => logFailure(error, state, res, log));
-}
-
-/** Ends the response with an empty body. Koa would send the name of the status. */
-function endWithoutBody(ctx: Context): void {
-  ctx.respond = false;
-  ctx.res.end();
 }
 
 /** Sets the headers that a route adds to every answer, including refusals by the middleware below. */

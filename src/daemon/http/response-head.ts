@@ -62,7 +62,6 @@ function findName(fields: readonly Value[], name: string): number {
 
 /** Sends a response as a whole. If its client has gone, only the log has its status. */
 export function send(ctx: Context, status: number, body: string | Buffer): void {
-  ctx.respond = false;
   if (ctx.writable) ctx.state.head.send(status, body);
   else ctx.res.statusCode = status;
 }

@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import Koa from 'koa';
 import type { ChannelHealth, Route } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
@@ -10,9 +9,10 @@ import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { settledWithin } from '../time/time-limit.ts';
 import type { Observer } from '../trace/observer.ts';
+import { App } from './app.ts';
 import { LargeBodies } from './body.ts';
 import { cors } from './cors.ts';
-import type { Exchange, Middleware } from './exchange.ts';
+import type { Middleware } from './exchange.ts';
 import {
   admit,
   answerBrokenRequests,
@@ -75,7 +75,7 @@ export function createServer(parts: ServerParts) {
   const streams = new AbortController();
   // Each open stream adds a listener.
   setMaxListeners(0, streams.signal);
-  const app = new Koa<Exchange>();
+  const app = new App();
   app.use(requestId(log, settings.TRUST_PROXY));
   app.use(observeRequests(parts.observer));
   app.use(warnOfForwarded(settings.TRUST_PROXY, log));

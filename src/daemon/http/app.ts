@@ -1,0 +1,17 @@
+import Koa from 'koa';
+import type { Context, Exchange } from './exchange.ts';
+
+/**
+ * An application whose middleware ends every response itself. Koa would do so afterwards, and listens to each response
+ * and its connection until then, which needs 2 KB for as long as a stream is open.
+ */
+export class App extends Koa<Exchange> {
+  /** Called by the function that `callback` returns. */
+  async handleRequest(ctx: Context, answer: (ctx: Context) => Promise<void>): Promise<void> {
+    try {
+      await answer(ctx);
+    } catch (error) {
+      ctx.onerror(error as Error);
+    }
+  }
+}
