@@ -1,8 +1,9 @@
 import type { ChatMessage } from './chat-checker.ts';
 import { CodeChecker } from './code-checker.ts';
-import type { Business, Expected, Problem, Seen, Spoken, WebMessage } from './facts.ts';
+import type { Business, Expected, Problem, Seen, Spoken, Stopped, WebMessage } from './facts.ts';
 import { deedOutcome } from './marks.ts';
 import { isCovered, type Person, type SignOut } from './tokens.ts';
+import { marksProblems, spoken, wrote } from './verdicts.ts';
 
 /** A question about actions, which one person was asked in one session. */
 interface Question {
@@ -26,6 +27,8 @@ interface DeedState {
 
 /** How many replies to messages that are no answer a question lasts. The last one withdraws it. */
 const REPLIES_MAX = 3;
+
+const NOT_SO: Problem = { kind: 'told', text: 'a stopped answer does not say what it did' };
 
 const NO_BUSINESS: Business = { deeds: [], says: null, press: null };
 
@@ -97,6 +100,88 @@ export class DeedChecker extends CodeChecker {
       : [{ kind: 'not refused', text: `a press that does not count was answered ${seen.status}` }];
   }
 
+  /** Checks a message whose stream was stopped before its end. The reply asks nothing, and repeats no question. */
+  stopped(sent: WebMessage, seen: Seen, { hasRun, hasAnswered, isCarriedOut, calls }: Stopped): Problem[] {
+    const message = { ...sent, presented: this.valid(sent.presented) };
+    const { business = NO_BUSINESS } = message;
+    if (!hasRun) return hasAnswered || isCarriedOut || calls > 0 ? [NOT_SO] : expectNothing(seen);
+    const outcome = this.speak(message);
+    if (outcome.refused) return [NOT_SO];
+    const { session, hasNewId, person } = outcome;
+    if (hasNewId) session.id = seen.session_id;
+    const said = spoken({ ...message, calls }, outcome);
+    const here = String(session.id);
+    const mine = this.state.questions.filter((one) => one.session === here);
+    const open = mine.filter(({ state }) => state === 'open');
+    const verdicts = open.map((question) => ({ question, verdict: judge(question, said) }));
+    for (const { question, verdict } of verdicts) if (verdict === 'withdrawn') question.state = 'withdrawn';
+    const answered = verdicts.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined');
+    if (hasAnswered && !answered) return [NOT_SO];
+    const { marks } = this.shownTo(said);
+    for (const one of mine) if (one.person === person) one.isLast = false;
+    this.count(person, calls);
+    const told = [...marks, ...mine.flatMap(({ deeds }) => deeds), ...business.deeds];
+    session.turns.push({
+      person,
+      wrote: wrote(message.mark, business),
+      marks: [...new Set([...wrote(message.mark, business), ...seen.marks])].sort(),
+    });
+    const lines = seen.told?.lines ?? [];
+    const problems = marksProblems(
+      seen.marks.filter((mark) => !told.includes(mark)),
+      [],
+    );
+    if (!hasAnswered || !answered) return problems.concat(lines.length > 0 || isCarriedOut ? [NOT_SO] : []);
+    const { question, verdict } = answered;
+    question.state = 'answered';
+    return problems.concat(
+      verdict === 'declined'
+        ? this.#afterStoppedNo(question, lines, isCarriedOut)
+        : this.#afterStoppedYes(question, business, lines, isCarriedOut),
+    );
+  }
+
+  #afterStoppedNo({ deeds }: Question, lines: readonly string[], isCarriedOut: boolean): Problem[] {
+    // Whoever declines and stops at once hears nothing.
+    const isRight = !isCarriedOut && (lines.length === 0 || lines.join() === notDone(deeds).join());
+    return isRight ? [] : [NOT_SO];
+  }
+
+  /** Every action must be named with its outcome. */
+  #afterStoppedYes(
+    { deeds, person }: Question,
+    business: Business,
+    lines: readonly string[],
+    isCarriedOut: boolean,
+  ): Problem[] {
+    const chosen = confirmedBy(business, deeds);
+    const outcomes = new Map(lines.map((line) => [line.slice(0, line.indexOf(' ')), line]));
+    let isOver = false;
+    let isUsed = !isCarriedOut;
+    for (const mark of deeds) {
+      const outcome = outcomes.get(mark)?.slice(mark.length + 1);
+      if (outcome === undefined)
+        return [{ kind: 'told', text: `the stopped reply does not say what became of ${mark}` }];
+      if (!chosen.includes(mark)) {
+        if (outcome !== 'declined') return [NOT_SO];
+        continue;
+      }
+      if (isOver && outcome !== 'left out') return [NOT_SO];
+      if (outcome === 'left out') {
+        isOver = true;
+        continue;
+      }
+      const isDone = outcome === 'done';
+      const mayBe = outcome === 'unknown' || outcome === deedOutcome(mark);
+      if (isDone ? deedOutcome(mark) !== 'done' : !['failed', 'unknown'].includes(outcome)) return [NOT_SO];
+      if (isDone || (isCarriedOut && mayBe)) this.state.done.push({ mark, person });
+      if (isDone) continue;
+      isUsed = true;
+      isOver = true;
+    }
+    return lines.length === deeds.length && isUsed ? [] : [NOT_SO];
+  }
+
   protected override sessionEnded(id: string): void {
     this.#withdraw((one) => one.session === id);
   }
@@ -157,7 +242,7 @@ export class DeedChecker extends CodeChecker {
       for (const one of mine) one.isLast = false;
       return expected;
     }
-    open.repeats += 1;
+    if (business?.before !== 'question') open.repeats += 1;
     if (open.repeats < REPLIES_MAX) {
       open.isLast = true;
       return { ...expected, told: { asks: open.deeds, lines: [] } };
@@ -171,8 +256,7 @@ export class DeedChecker extends CodeChecker {
     const { deeds, person } = question;
     question.state = 'answered';
     question.isLast = false;
-    const numbers = Array.isArray(business?.says) ? (business.says as readonly number[]) : null;
-    const chosen = deeds.filter((_deed, at) => numbers === null || numbers.includes(at + 1));
+    const chosen = confirmedBy(business, deeds);
     const lines = notDone(deeds, chosen);
     const kept = business?.kept;
     if (kept === 'left out')
@@ -222,12 +306,24 @@ function judge(question: Question, spoken: Spoken): Verdict {
   if (signsOut) return 'withdrawn';
   if (question.person !== person && person !== null) return 'withdrawn';
   const isPart = Array.isArray(business?.says);
-  const says = isPart && question.deeds.length === 1 && !isNamed ? null : (business?.says ?? null);
+  const isNone = (isPart && question.deeds.length === 1 && !isNamed) || business?.before === 'question';
+  const says = isNone ? null : (business?.says ?? null);
   if (says === null || (business?.press != null && !isNamed)) return 'left';
-  if (!isNamed && !question.isLast) return 'left';
+  if (!isNamed && !(question.isLast || business?.before === 'other')) return 'left';
   if (question.person !== person) return 'sign_in';
   if (says === 'none' || (isPart && says.length === 0)) return 'declined';
   return hasToken ? 'confirmed' : 'sign_in';
+}
+
+/** The actions that an answer confirms. */
+function confirmedBy(business: Business | undefined, deeds: readonly string[]): string[] {
+  const numbers = Array.isArray(business?.says) ? (business.says as readonly number[]) : null;
+  return deeds.filter((_deed, at) => numbers === null || numbers.includes(at + 1));
+}
+
+/** Nothing was done, and nothing is said. */
+function expectNothing({ marks, told }: Seen): Problem[] {
+  return marks.length > 0 || told?.lines.length ? [NOT_SO] : [];
 }
 
 /** What a reply says about actions that are not carried out. */

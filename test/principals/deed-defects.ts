@@ -175,4 +175,28 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
       },
     ],
   },
+  'stopped-silently': {
+    says: 'whoever stops an answer that carries out actions is not told that none of them was done',
+    theme: 'deeds',
+    shows: /question:|told:/,
+    changes: [
+      {
+        file: 'src/daemon/message/reply/compose-reply.ts',
+        from: '  if (isConfirmed) turn.outlet.mustReport?.();\n',
+        to: '',
+      },
+    ],
+  },
+  'stopped-call': {
+    says: 'whoever stops an answer while it carries out an action is not told what became of it',
+    theme: 'deeds',
+    shows: /refused: a message was answered 500 agent_failed/,
+    changes: [
+      {
+        file: 'src/daemon/message/reply/carry-out.ts',
+        from: 'if (!turn.stopped?.aborted || error instanceof ClaimLost) throw error;',
+        to: 'throw error;',
+      },
+    ],
+  },
 };

@@ -9,10 +9,17 @@ export interface Place {
   shared: boolean;
 }
 
+export interface Streaming {
+  /** In a web client, whether it is sent to sse instead of webchat. */
+  overSse: boolean;
+  /** After how many ticks the person stops its stream; null if the person does not. */
+  stopAfter: number | null;
+}
+
 /** What people do with actions that need confirmation. */
 export type DeedMove =
   /** Asks for actions with these outcomes. Without any, it is a message like others. */
-  | ({ do: 'order'; who: Who; deeds: DeedOutcome[]; token: 'none' | TokenKind; overSse: boolean } & Place)
+  | ({ do: 'order'; who: Who; deeds: DeedOutcome[]; token: 'none' | TokenKind } & Streaming & Place)
   | ({
       do: 'decide';
       who: Who;
@@ -23,11 +30,10 @@ export type DeedMove =
       token: 'none' | TokenKind;
       /** On webchat, whether the answer names the session of the question. */
       here: boolean;
-      /** In a web client, whether it is sent to sse instead of webchat. */
-      overSse: boolean;
       /** On a platform, whether the platform delivers it twice. */
       twice: boolean;
-    } & Place);
+    } & Streaming &
+      Place);
 
 type Moves = (ChatMove | DeedMove)[][];
 
@@ -42,6 +48,7 @@ export function deedMoves(chance: Chance): Moves {
       [otherWords, 1],
       [unlinked, 1.5],
       [signedOut, 2],
+      [stopped, 2],
     ] as const);
     moves.push(...scene(chance));
   }
@@ -63,18 +70,11 @@ function anyScene(chance: Chance): Moves {
   for (let number = 0; number < count; number++) between.push([meddle(chance, who, at)]);
   const answer = decide(chance, who, at);
   const end: Moves = [
-    chance.is(0.3)
-      ? atOnce(answer, chance.is(0.5) ? decide(chance, who, at) : rival(chance, who, at))
-      : [answer],
+    chance.is(0.3) ? [answer, chance.is(0.5) ? decide(chance, who, at) : rival(chance, who, at)] : [answer],
   ];
   if (chance.is(0.3)) end.push([decide(chance, who, at)]);
   if (chance.is(0.3)) end.push([order(chance, who, at, 0.6)]);
   return [...begin, ...between, ...end];
-}
-
-/** Streams are opened some time after their message was accepted, so their order is not known. */
-function atOnce(...moves: (ChatMove | DeedMove)[]): Moves[number] {
-  return moves.map((move) => ('overSse' in move ? { ...move, overSse: false } : move));
 }
 
 /** What happens at the same time as an answer. */
@@ -157,6 +157,22 @@ function signedOut(chance: Chance): Moves {
   ];
 }
 
+/** The person stops the stream of an answer, which something else at the same time may answer or withdraw, too. */
+function stopped(chance: Chance): Moves {
+  const who = chance.pick(EVERYBODY);
+  const at: Place = { on: 'webchat', shared: false };
+  const answer: DeedMove = {
+    ...{ ...decide(chance, who, at), by: 'word', token: 'own', here: true },
+    ...{ overSse: true, stopAfter: chance.below(16) },
+  };
+  return [
+    [{ ...order(chance, who, at), token: 'own', stopAfter: null }],
+    chance.is(0.3) ? [answer, rival(chance, who, at)] : [answer],
+    [{ ...order(chance, who, at, 1), token: 'own', overSse: false }],
+    ...(chance.is(0.5) ? [[decide(chance, who, at)]] : []),
+  ];
+}
+
 function linked(chance: Chance, who: Who, { on }: Place, probability: number): Moves {
   return on !== 'webchat' && chance.is(probability) ? [[link(chance, who, on, false)]] : [];
 }
@@ -222,8 +238,13 @@ function order(chance: Chance, who: Who, at: Place, plain = 0): DeedMove {
     ...at,
     deeds: Array.from({ length: count }, outcome),
     token: token(chance),
-    overSse: chance.is(0.3),
+    ...streaming(chance),
   };
+}
+
+/** An answer takes about 20 ticks, in which its actions come first. */
+function streaming(chance: Chance): Streaming {
+  return { overSse: chance.is(0.4), stopAfter: chance.is(0.25) ? chance.below(16) : null };
 }
 
 function decide(chance: Chance, who: Who, at: Place): Extract<DeedMove, { do: 'decide' }> {
@@ -238,7 +259,7 @@ function decide(chance: Chance, who: Who, at: Place): Extract<DeedMove, { do: 'd
     by: chance.pick(['word', 'button']),
     token: token(chance),
     here: chance.is(0.85),
-    overSse: chance.is(0.3),
+    ...streaming(chance),
     twice: chance.is(0.15),
   };
 }

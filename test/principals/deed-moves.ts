@@ -3,8 +3,8 @@ import type { Actor } from './actors.ts';
 import type { Chats } from './chats.ts';
 import type { Request, Response } from './connection.ts';
 import type { DeedChecker } from './deed-checker.ts';
-import type { DeedMove } from './deed-histories.ts';
-import type { Business, Problem, Seen, WebMessage } from './facts.ts';
+import type { DeedMove, Streaming } from './deed-histories.ts';
+import type { Business, Problem, Seen, Stopped, WebMessage } from './facts.ts';
 import { deedMark, deedsIn, hasToken, marksIn } from './marks.ts';
 import type { Judge } from './play.ts';
 import { actedFor, linesIn, said } from './seen.ts';
@@ -13,6 +13,7 @@ import type { Who } from './tokens.ts';
 
 type Order = Extract<DeedMove, { do: 'order' }>;
 type Decide = Extract<DeedMove, { do: 'decide' }>;
+type Judges = [Judge, ...Judge[]];
 
 /** Asks for actions that need confirmation, and answers the questions about them, in a web client and on platforms. */
 export class DeedMoves {
@@ -64,21 +65,26 @@ export class DeedMoves {
     for (const [at, deed] of deeds.entries()) stage.meanings.set(deed, `action ${at + 1} of ${asked}`);
     const text = deeds.length === 0 ? mark : `${mark} order ${deeds.join(' ')}`;
     const business = { deeds, says: null, press: null };
-    if (deeds.length > 0) this.#questions.set(`${who} ${on} ${shared}`, deeds);
     if (on === 'webchat') {
       const named = this.#sessions.get(who) ?? null;
-      const sent = { named, text, mark, business, overSse: move.overSse };
-      const { judge, session_id } = await this.#post(who, who, move.token, sent);
+      const sent = { named, text, mark, business, ...streamingOf(move) };
+      const before = this.#questions.get(`${who} ${on} ${shared}`);
+      if (deeds.length > 0) this.#questions.set(`${who} ${on} ${shared}`, deeds);
+      const { judge, session_id, isStopped } = await this.#post(who, who, move.token, sent);
+      // Nothing was asked.
+      if (isStopped && before !== undefined) this.#questions.set(`${who} ${on} ${shared}`, before);
       if (session_id !== null) this.#sessions.set(who, session_id);
       return [judge];
     }
+    if (deeds.length > 0) this.#questions.set(`${who} ${on} ${shared}`, deeds);
     const thread = shared ? String(stage.number + 1) : null;
     for (const deed of deeds) this.#rooms.set(deed, { platform: on, who, thread });
     const from = this.#chats.senderOf(who, on, 'own');
     return [await this.#chats.writeAs(from, { text, mark, thread, business })];
   }
 
-  async #decide({ who, of, on, shared, says, by, token, here, overSse, twice }: Decide): Promise<Judge[]> {
+  async #decide(move: Decide): Promise<Judge[]> {
+    const { who, of, on, shared, says, by, token, here, twice } = move;
     const deeds = this.#questions.get(`${of} ${on} ${shared}`) ?? [];
     const [first] = deeds;
     const some = typeof says === 'string' ? [] : says.filter((number) => number <= deeds.length);
@@ -94,7 +100,7 @@ export class DeedMoves {
       const named = here ? (this.#sessions.get(of) ?? null) : null;
       const text = id === undefined ? inWords(numbers).text : '';
       const confirm = id === undefined ? undefined : { id, approve: approveOf(numbers) };
-      const sent = { named, text, mark: '', business, confirm, overSse };
+      const sent = { named, text, mark: '', business, confirm, ...streamingOf(move) };
       const { judge } = await this.#post(who, of, token, sent);
       return [judge];
     }
@@ -121,14 +127,13 @@ export class DeedMoves {
       mark: string;
       business: Business;
       confirm?: object | undefined;
-      overSse: boolean;
-    },
-  ): Promise<{ judge: Judge; session_id: string | null }> {
+    } & Streaming,
+  ): Promise<{ judge: Judge; session_id: string | null; isStopped: boolean }> {
     const stage = this.#stage;
     const actor = stage.actors[who];
     const token = kind === 'none' ? undefined : actor.token(kind, stage.hour);
     const { user } = stage.actors[of];
-    const { named, text, mark, business, confirm, overSse } = sent;
+    const { named, text, mark, business, confirm, overSse, stopAfter } = sent;
     const request: Request = {
       method: 'POST',
       path: overSse ? '/sse/chat' : '/webchat/message',
@@ -144,8 +149,14 @@ export class DeedMoves {
     };
     const posted = await stage.world.request(actor.address, request);
     const { status, answer, body } =
-      overSse && posted.status === 200 ? await this.#stream(actor, posted) : plainAnswer(posted);
-    const { response = '', session_id = null, code = null, metadata = {} } = answer;
+      overSse && posted.status === 200 ? await this.#stream(actor, posted, stopAfter) : plainAnswer(posted);
+    const {
+      response = '',
+      session_id = null,
+      code = null,
+      metadata = {},
+      stopped: isStopped = false,
+    } = answer;
     const { confirmation, actions = [] } = metadata;
     const asks = deedsIn(confirmation?.summary ?? '');
     if (confirmation && asks[0] !== undefined) this.#ids.set(asks[0], confirmation.id);
@@ -158,25 +169,59 @@ export class DeedMoves {
       ...{ address: actor.address, user, named, presented: stage.presented(token), mark, text },
       ...{ fails: false, calls: 1, key: null, business },
     };
-    const judge: Judge = (checker) => [
-      ...(business.press === null ? checker.message(message, seen) : checker.webPress(message, seen)),
-      ...receiptProblems(response, actions),
-    ];
-    const { isConcurrent, hasSignOut } = stage;
-    const ordinary = { ...message, business: { ...business, says: null, press: null } };
-    const others: Judge[] = [
-      ...(isConcurrent && business.says !== null ? [(one: DeedChecker) => one.message(ordinary, seen)] : []),
-      ...(hasSignOut ? this.#afterSignOut(message, business, seen) : []),
-    ];
+    const [first, ...others] = isStopped
+      ? this.#afterStop(message, business, seen)
+      : this.#judges(message, business, seen);
+    const judge: Judge = (checker) => [...first(checker), ...receiptProblems(response, actions)];
     if (others.length > 0) judge.orElse = others;
-    return { judge, session_id };
+    return { judge, session_id, isStopped };
   }
 
-  /** Reads the stream of a message to its end. */
-  async #stream({ address }: Actor, { body: posted }: Response): Promise<Answered> {
+  #judges(message: WebMessage, business: Business, seen: Seen): Judges {
+    const { isConcurrent, hasSignOut } = this.#stage;
+    const changed =
+      (members: Partial<Business>): Judge =>
+      (one) =>
+        one.message({ ...message, business: { ...business, ...members } }, seen);
+    const isPress = business.press !== null;
+    return [
+      isPress ? (one) => one.webPress(message, seen) : changed({}),
+      ...(isConcurrent && isPress ? [changed({ says: null, press: null })] : []),
+      ...(isConcurrent && !isPress ? [changed({ before: 'question' }), changed({ before: 'other' })] : []),
+      ...(hasSignOut ? this.#afterSignOut(message, business, seen) : []),
+    ];
+  }
+
+  /** Nobody can tell how far the daemon had come. */
+  #afterStop(message: WebMessage, business: Business, seen: Seen): Judges {
+    const { isConcurrent } = this.#stage;
+    const both = [true, false];
+    const all = both.flatMap((hasRun) =>
+      both.flatMap((hasAnswered) =>
+        both.flatMap((isCarriedOut) =>
+          ([0, 1] as const).map((calls): Stopped => ({ hasRun, hasAnswered, isCarriedOut, calls })),
+        ),
+      ),
+    );
+    const orders = isConcurrent ? ([undefined, 'question', 'other'] as const) : [undefined];
+    return orders.flatMap((before) =>
+      all.map((stopped): Judge => {
+        const sent = { ...message, business: before === undefined ? business : { ...business, before } };
+        return (one) => one.stopped(sent, seen, stopped);
+      }),
+    ) as unknown as Judges;
+  }
+
+  /** Reads the stream of a message to its end. @param stopAfter after how many ticks it is stopped, if at all */
+  async #stream({ address }: Actor, { body: posted }: Response, stopAfter: number | null): Promise<Answered> {
     const { stream_id } = JSON.parse(posted) as { stream_id: string };
     const path = `/sse/stream/${stream_id}`;
-    const { status, body } = await this.#stage.world.request(address, { method: 'GET', path });
+    const reading = this.#stage.world.request(address, { method: 'GET', path });
+    if (stopAfter !== null) {
+      for (let tick = stopAfter; tick > 0; tick--) await new Promise((resolve) => setImmediate(resolve));
+      await this.#stage.world.request(address, { method: 'DELETE', path });
+    }
+    const { status, body } = await reading;
     return status === 200 ? streamedAnswer(body) : plainAnswer({ status, body });
   }
 
@@ -193,10 +238,18 @@ export class DeedMoves {
   }
 }
 
+/** A press is not stopped. */
+function streamingOf(move: Order | Decide): Streaming {
+  const { overSse, stopAfter } = move;
+  return { overSse, stopAfter: move.do === 'decide' && move.by === 'button' ? null : stopAfter };
+}
+
 interface Answer {
   response?: string;
   session_id?: string;
   code?: string;
+  /** Whether its stream was stopped before its end. */
+  stopped?: boolean;
   metadata?: {
     confirmation?: { id: string; summary: string };
     actions?: { summary: string; outcome: string }[];
@@ -223,10 +276,10 @@ function streamedAnswer(body: string): Answered {
   );
   const { code } = (events.get('error') ?? {}) as Answer;
   if (code !== undefined) return { status: STATUS_OF[code] ?? 500, answer: { code }, body };
-  const { response, session_id } = events.get('complete') as Required<Answer>;
+  const { response, session_id, stopped } = events.get('complete') as Required<Answer>;
   const confirmation = events.get('confirmation');
   const metadata = { ...events.get('actions'), ...(confirmation ? { confirmation } : {}) };
-  return { status: 200, answer: { response, session_id, metadata }, body };
+  return { status: 200, answer: { response, session_id, stopped, metadata }, body };
 }
 
 /** The status of webchat in place of an `error` event. */

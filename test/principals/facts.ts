@@ -54,6 +54,23 @@ export interface Business {
   press: string | null;
   /** How a sign-out at the same time has kept its actions from being sent. Absent if it has not. */
   kept?: 'failed' | 'left out';
+  /**
+   * Whether it was accepted before a reply of something at the same time had left: `question`, which asks something
+   * that it can then not answer, or `other`, which does not end with the open question, but does not end it either.
+   */
+  before?: 'question' | 'other';
+}
+
+/** What became of a message whose stream was stopped before its end. */
+export interface Stopped {
+  /** Whether it changed anything: the daemon may not have begun with it. */
+  hasRun: boolean;
+  /** Whether it answered the open question. */
+  hasAnswered: boolean;
+  /** Whether the confirmed call was carried out whose outcome is unknown, or which has failed. */
+  isCarriedOut: boolean;
+  /** The calls of the business API for the person's data. */
+  calls: 0 | 1;
 }
 
 /** What a reply says about actions. */

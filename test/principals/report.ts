@@ -1,5 +1,5 @@
 import type { Finding } from './check-histories.ts';
-import type { Place } from './deed-histories.ts';
+import type { Place, Streaming } from './deed-histories.ts';
 import type { Brought, Move, Opening, Ref, SessionChoice } from './histories.ts';
 import type { Who } from './tokens.ts';
 
@@ -73,8 +73,15 @@ export function describe(move: Move): string {
   }
 }
 
-function placeWords({ on, shared, token, overSse }: Place & { token: string; overSse: boolean }): string {
-  if (on === 'webchat') return `on ${overSse ? 'sse' : 'webchat'} (token "${token}")`;
+function placeWords({
+  on,
+  shared,
+  token,
+  overSse,
+  stopAfter,
+}: Place & Streaming & { token: string }): string {
+  const stop = stopAfter === null ? '' : `, stopped after ${stopAfter} ticks`;
+  if (on === 'webchat') return `on ${overSse ? `sse${stop}` : 'webchat'} (token "${token}")`;
   return `on ${on}, ${shared ? 'in a shared thread' : 'alone with the bot'}`;
 }
 
