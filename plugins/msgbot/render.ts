@@ -1,4 +1,4 @@
-import type { ClosedQuestion, OutgoingReply } from '../../src/channel/index.ts';
+import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
 import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
 
 /**
@@ -58,15 +58,13 @@ export interface ClosedPart {
 }
 
 /** The message of a question that was answered. Null if it had no buttons. */
-export async function closedPart({
-  confirmation,
-  outcome,
-  replaces,
-}: Pick<ClosedQuestion, 'confirmation' | 'outcome' | 'replaces'>): Promise<ClosedPart | null> {
+export async function closedPart(
+  confirmation: ReplyConfirmation,
+  outcome: string,
+): Promise<ClosedPart | null> {
   const { question } = await renderReply({ text: '', confirmation }, HTML);
   if (question === null) return null;
   const line = outcome.replace(/[&<>]/g, (sign) => HTML.escapes[sign] ?? sign);
-  if (replaces === 'question') return { text: `<i>${line}</i>` };
   const hasRoom = plainText(question.text).length + 2 + outcome.length <= HTML.limit;
   return { text: hasRoom ? `${question.text}\n\n${line}` : null };
 }

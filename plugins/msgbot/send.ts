@@ -82,9 +82,9 @@ export class Sender {
    * Takes the buttons away from a question, and says below it what became of it.
    * @throws the error of `scope.deliveryFailed`
    */
-  async close(closed: ClosedQuestion): Promise<void> {
-    const [chat = 0, message = 0] = closed.sent_id.split(':').map(Number);
-    const part = await (await loadRenderer()).closedPart(closed);
+  async close({ sent_id, confirmation, outcome }: ClosedQuestion): Promise<void> {
+    const [chat = 0, message = 0] = sent_id.split(':').map(Number);
+    const part = await (await loadRenderer()).closedPart(confirmation, outcome);
     // A question without buttons stays as it is.
     if (part === null) return;
     const { text } = part;

@@ -1,4 +1,4 @@
-import type { ClosedQuestion, OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
+import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
 import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
 import { buildCard, buildCardEnd, type CardEnd, SECTION_MAX, withoutEmoji } from './card.ts';
 import { escapeText } from './read-text.ts';
@@ -53,16 +53,10 @@ export async function renderParts(reply: Pick<OutgoingReply, 'text' | 'confirmat
 }
 
 /** The message of a question that was answered, without its buttons. Null if it had none. */
-export async function closedPart({
-  confirmation,
-  outcome,
-  replaces,
-}: Pick<ClosedQuestion, 'confirmation' | 'outcome' | 'replaces'>): Promise<Part | null> {
+export async function closedPart(confirmation: ReplyConfirmation, outcome: string): Promise<Part | null> {
   const { question } = await rendered({ text: '', confirmation });
   if (question === null) return null;
-  const line = withoutEmoji(escapeText(outcome));
-  if (replaces === 'question') return { text: line, blocks: [buildCardEnd({ outcome })] };
-  const text = `${question}\n\n${line}`;
+  const text = `${question}\n\n${withoutEmoji(escapeText(outcome))}`;
   return { text, blocks: buildBlocks(confirmation, question, { outcome }) };
 }
 

@@ -96,9 +96,9 @@ export function createClose(
   call: Call,
   health: Health,
 ): (closed: ClosedQuestion) => Promise<void> {
-  return async (closed) => {
-    const [channel, ts] = closed.sent_id.split(':');
-    const part = await (await loadRenderer()).closedPart(closed);
+  return async ({ sent_id, confirmation, outcome }) => {
+    const [channel, ts] = sent_id.split(':');
+    const part = await (await loadRenderer()).closedPart(confirmation, outcome);
     // A question without buttons stays as it is.
     if (part === null) return;
     try {

@@ -182,8 +182,7 @@ export interface PushChannel extends ChannelBase {
    */
   receive?(update: Uint8Array): Promise<void>;
   /**
-   * Takes the buttons away from a question that was answered or has ended, and shows `outcome` in their place, or in
-   * place of the whole question if `replaces` says so. Called
+   * Takes the buttons away from a question that was answered or has ended, and shows `outcome` in their place. Called
    * once for each message with a question (`reply.confirmation`) for which `sendPart` resolved to an id. Throws
    * `scope.deliveryFailed(...)` like `send`, and is then called again. Absent if the platform cannot change messages.
    */

@@ -258,16 +258,8 @@ export interface ClosedQuestion {
   reply_to: JsonObject;
   /** The question as it was sent. */
   confirmation: ReplyConfirmation;
-  /**
-   * Who decided and when, and what became of it, unless a reply says so. Plain text on one line, at most 400
-   * characters.
-   */
+  /** Who decided and when, and what became of it. Plain text on one line, at most 400 characters. */
   outcome: string;
-  /**
-   * What `outcome` takes the place of: the buttons, or the whole question, because the reply to its answer names the
-   * actions again.
-   */
-  replaces: 'buttons' | 'question';
 }
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;

@@ -209,7 +209,7 @@ async function closes(options: TrialOptions): Promise<void> {
     await withChannel(bench, { platform }, async ({ channel }) => {
       if (!channel.closeQuestion) return;
       assert.ok(sent_id, 'a channel with closeQuestion() must return the id of a message from sendPart');
-      const closed = { sent_id, reply_to, confirmation, outcome: OUTCOME, replaces: 'buttons' as const };
+      const closed = { sent_id, reply_to, confirmation, outcome: OUTCOME };
       const close = () => captureError(channel.closeQuestion?.(closed));
       platform.trouble = () => status(500);
       isFailure(await close(), UNREACHABLE);

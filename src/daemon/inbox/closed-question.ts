@@ -1,6 +1,6 @@
 import type { ChannelPlugin, ClosedQuestion, IncomingMessage } from '../../channel/index.ts';
 import { sendersReading } from '../linking/senders-texts.ts';
-import { endOfQuestion } from '../message/reply/ended-question.ts';
+import { decisionInWords } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
 import type { InboxMessage } from '../store/inbox/inbox.ts';
 import type { LocalTexts } from '../texts/texts.ts';
@@ -10,7 +10,7 @@ import { confirmationIn } from './outgoing.ts';
 /** Longest name of a person that is shown, in characters. */
 const NAME_MAX = 80;
 
-type Uses = Pick<Services, 'store' | 'seal' | 'clock' | 'log' | 'texts' | 'settings'>;
+type Uses = Pick<Services, 'store' | 'seal' | 'clock' | 'log' | 'texts'>;
 
 /**
  * A question without its buttons, for `PushChannel.closeQuestion`. Null if there is nothing to change, for example
@@ -27,27 +27,15 @@ export async function closedQuestion(
   if (closes === undefined || reply === null || question === null || message === null) return null;
   const actions = await services.store.actions.ofQuestion(question.id);
   const reading = await sendersReading(services, plugin, message);
-  // The message that answered the question. The turn of a message has the message’s id.
+  // Some platforms name a person only when the person presses a button. The turn of a message has the message’s id.
   const [{ turn_key } = { turn_key: '' }] = actions;
-  const answer = await services.store.inbox.find(turn_key);
-  const end = endOfQuestion(actions, services.clock.now(), {
+  const answer = message.shared === true ? await services.store.inbox.find(turn_key) : null;
+  const outcome = decisionInWords(actions, services.clock.now(), {
     ...reading,
-    // Some platforms name a person only when the person presses a button.
     who: describeDecider([message, ...(answer?.message ? [answer.message] : [])], reading.texts),
   });
-  if (end === null) return null;
-  const { decision, outcome, isUniform } = end;
-  // The reply to the answer ends with a line for each action. In a group, these lines do not show the arguments.
-  const isTold =
-    services.settings.RECEIPTS && decision !== null && answer !== null && answer.state !== 'failed';
-  const replacesQuestion = isTold && message.shared !== true;
-  const needsOutcome = !isTold || !(replacesQuestion || isUniform);
-  return {
-    sent_id: closes.sent_id,
-    confirmation: confirmationIn(reply, question),
-    outcome: [decision, needsOutcome && outcome].filter(Boolean).join(' '),
-    replaces: replacesQuestion ? 'question' : 'buttons',
-  };
+  if (outcome === null) return null;
+  return { sent_id: closes.sent_id, confirmation: confirmationIn(reply, question), outcome };
 }
 
 /** Only the person who was asked can decide. In a group, others read the name under which the platform shows them. */

@@ -198,14 +198,14 @@ export const TEXTS = {
     'This was withdrawn, and not done.',
   ),
   decided_yes: line(
-    'Takes the place of the buttons: who confirmed a question, and when ({time}, as in `confirm_late`). What became of it follows, unless a reply says so.',
+    'Takes the place of the buttons: who confirmed a question, and when ({time}, as in `confirm_late`). What became of it follows.',
     'Confirmed by {who} at {time}.',
     'who',
     'time',
   ),
   decided_no: line(
     'Takes the place of the buttons: who declined a question, and when.',
-    'Declined by {who} at {time}.',
+    'Declined by {who} at {time}. Nothing was done.',
     'who',
     'time',
   ),

@@ -54,7 +54,6 @@ describe('a question with buttons', () => {
         reply_to: { room: 'room' },
         confirmation: world.sent[0]?.confirmation,
         outcome: 'Confirmed by Ada Lovelace at 14:05 UTC. This was done.',
-        replaces: 'buttons',
       },
     ]);
     // Nothing is left to do.
@@ -65,7 +64,7 @@ describe('a question with buttons', () => {
   it('loses them after an answer in words', async () => {
     await ask();
     await world.write('no');
-    expect(outcomes()).toEqual(['Declined by Ada Lovelace at 14:05 UTC.']);
+    expect(outcomes()).toEqual(['Declined by Ada Lovelace at 14:05 UTC. Nothing was done.']);
   });
 
   it('says "you" in a private chat, and nobody’s name if a group does not know it', async () => {
@@ -73,14 +72,14 @@ describe('a question with buttons', () => {
     await world.press({ id: await ask('cancel 2', { metadata: {} }), approve: false });
     expect(outcomes()).toEqual([
       'Confirmed by you at 14:05 UTC. This was done.',
-      'Declined by the person who was asked at 14:05 UTC.',
+      'Declined by the person who was asked at 14:05 UTC. Nothing was done.',
     ]);
   });
 
   it('says the name that came with the press, if the message had none', async () => {
     const named = { metadata: { user_name: 'Ada Lovelace' } };
     await world.press({ id: await ask('cancel 1', { metadata: {} }), approve: false }, 'ada', named);
-    expect(outcomes()).toEqual(['Declined by Ada Lovelace at 14:05 UTC.']);
+    expect(outcomes()).toEqual(['Declined by Ada Lovelace at 14:05 UTC. Nothing was done.']);
   });
 
   it('shows nothing hidden in the name of the person', async () => {
@@ -88,7 +87,7 @@ describe('a question with buttons', () => {
       id: await ask('cancel 1', { metadata: { user_name: 'A\u202eda' } }),
       approve: false,
     });
-    expect(outcomes()).toEqual(['Declined by A\\u202eda at 14:05 UTC.']);
+    expect(outcomes()).toEqual(['Declined by A\\u202eda at 14:05 UTC. Nothing was done.']);
   });
 
   it('says that nothing was done if the API refused the call, or that nobody knows', async () => {
@@ -153,41 +152,6 @@ describe('a question with buttons', () => {
     await link(world.services, TELEX, 'ada', await token({ sub: 'ada', claims, ttl: DAYS }));
     await world.press({ id: await ask('cancel 1', { shared: false }), approve: true });
     expect(outcomes()).toEqual([expect.stringMatching(/^Bestätigt von dir, 1[56]:05\. Erledigt\.$/)]);
-  });
-});
-
-describe('a question whose answer gets a reply with a line for each action', () => {
-  beforeEach(async () => {
-    world = await ConfirmationWorld.open({ env: { RECEIPTS: 'on' } });
-    atFiveAfterTwo();
-  });
-  const ends = () => world.closed.map(({ outcome, replaces }) => [outcome, replaces]);
-
-  it('gives way to who decided and when', async () => {
-    await world.press({ id: await ask('cancel 1 and 2', { shared: false }), approve: [1] });
-    await world.press({ id: await ask('cancel 3', { shared: false }), approve: false });
-    expect(ends()).toEqual([
-      ['Confirmed by you at 14:05 UTC.', 'question'],
-      ['Declined by you at 14:05 UTC.', 'question'],
-    ]);
-  });
-
-  it('stays in a group, and says what became of the actions if it is not the same for all', async () => {
-    await world.press({ id: await ask('cancel 1'), approve: true });
-    await world.press({ id: await ask('cancel 2 and 3'), approve: [1] });
-    expect(ends()).toEqual([
-      ['Confirmed by Ada Lovelace at 14:05 UTC.', 'buttons'],
-      [
-        'Confirmed by Ada Lovelace at 14:05 UTC. 1: This was done. 2: This was declined, and not done.',
-        'buttons',
-      ],
-    ]);
-  });
-
-  it('stays if nobody answered it', async () => {
-    await ask('cancel 1', { shared: false });
-    await later(15 * MINUTE + REAP_MS);
-    expect(ends()).toEqual([['That question ended at 14:20. Nothing was done.', 'buttons']]);
   });
 });
 

@@ -78,7 +78,7 @@ describe.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))('%s
   it('says that it was declined', async () => {
     const asked = await ask('cancel 1004');
     await press(asked, 1);
-    expect(outcomes(asked)).toEqual(ifItCan('Declined by you at TIME UTC.'));
+    expect(outcomes(asked)).toEqual(ifItCan('Declined by you at TIME UTC. Nothing was done.'));
   });
 
   it('says when it ended, if nobody answered', async () => {
@@ -115,13 +115,7 @@ describe.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))('%s
     const description = 'Bad Request: message is not modified: specified new message content is the same';
     platform.answer = () => ({ status: 400, body: { ok: false, error_code: 400, description } });
     const confirmation = { id: 'x', lead: '', question: 'Sure?', confirm: 'Yes', decline: 'No' };
-    const closed = {
-      sent_id: '5:1000002',
-      reply_to: {},
-      confirmation,
-      outcome: 'Done.',
-      replaces: 'buttons',
-    } as const;
+    const closed = { sent_id: '5:1000002', reply_to: {}, confirmation, outcome: 'Done.' };
     await expect(channel.closeQuestion?.(closed)).resolves.toBeUndefined();
     expect(platform.calls).toHaveLength(1);
   });

@@ -33,25 +33,15 @@ export function describeOutcome(actions: readonly Action[], now: number, reading
   return line.length > LINE_MAX ? null : line;
 }
 
-/** How a question ended. Each text is plain text on one line. */
-export interface EndOfQuestion {
-  /** Who decided and when; null if nobody did. */
-  decision: string | null;
-  /** What became of its actions; empty if the decision says it. */
-  outcome: string;
-  /** The same became of all its actions. */
-  isUniform: boolean;
-}
-
 /**
- * How a question ended. Null if it is still open. Called when the answer has been processed: an action that has no
- * outcome then will have none.
+ * Who decided about a question and when, and what became of its actions, on one line of plain text. Null if it is still
+ * open. Called when the answer has been processed: an action that has no outcome then will have none.
  */
-export function endOfQuestion(
+export function decisionInWords(
   actions: readonly Action[],
   now: number,
   reading: Reading & { who: string },
-): EndOfQuestion | null {
+): string | null {
   const [first] = actions;
   const outcomes = actions.map((action) => {
     const outcome = whyNotSent(action, now) ?? resolveOutcome(action, now);
@@ -61,19 +51,12 @@ export function endOfQuestion(
   const decided = actions.map(({ answered_at, started_at }) => answered_at ?? started_at ?? Infinity);
   const at = Math.min(...decided);
   const { texts, timezone, who } = reading;
-  const isUniform = new Set(outcomes).size === 1;
-  const outcome = outcomesInWords(outcomes, texts);
   if (at === Infinity)
-    return {
-      decision: null,
-      outcome: outcomes[0] === 'expired' ? lateAnswer(first, reading) : outcome,
-      isUniform,
-    };
+    return outcomes[0] === 'expired' ? lateAnswer(first, reading) : outcomesInWords(outcomes, texts);
   // The line stays in the chat, where others may read it, too.
   const time = timezone === null ? `${timeOfDay(at, null)} UTC` : timeOfDay(at, timezone);
-  return isUniform && outcomes[0] === 'declined'
-    ? { decision: texts.say('decided_no', { who, time }), outcome: '', isUniform }
-    : { decision: texts.say('decided_yes', { who, time }), outcome, isUniform };
+  if (outcomes.every((outcome) => outcome === 'declined')) return texts.say('decided_no', { who, time });
+  return `${texts.say('decided_yes', { who, time })} ${outcomesInWords(outcomes, texts)}`;
 }
 
 /** What became of each action; several are numbered, those with the same outcome together. */
