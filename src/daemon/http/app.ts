@@ -6,6 +6,12 @@ import type { Context, Exchange } from './exchange.ts';
  * and its connection until then, which needs 2 KB for as long as a stream is open.
  */
 export class App extends Koa<Exchange> {
+  constructor() {
+    super();
+    // A version of Koa that does not call `handleRequest` leaves the responses alone as well.
+    this.context.respond = false;
+  }
+
   /** Called by the function that `callback` returns. */
   async handleRequest(ctx: Context, answer: (ctx: Context) => Promise<void>): Promise<void> {
     try {
