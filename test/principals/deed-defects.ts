@@ -194,7 +194,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/message/reply/carry-out.ts',
-        from: 'if (!turn.stopped?.aborted || error instanceof ClaimLost) throw error;',
+        from: 'if (!turn.stopped?.hasEnded || error instanceof ClaimLost) throw error;',
         to: 'throw error;',
       },
     ],
