@@ -31,7 +31,7 @@ const histogram = (labels: Labels, buckets: readonly number[], sentence: string)
 const RECORDS = {
   agentd_http_requests_total: counter(
     ['route', 'method', 'status'],
-    'Requests that were answered. `route` is the path with the names of its parameters, or `none`.',
+    'Requests that have ended. `route` is the path with the names of its parameters, or `none`; `status` is `499` if the connection closed before there was an answer.',
   ),
   agentd_http_request_duration_seconds: histogram(
     ['route', 'method'],

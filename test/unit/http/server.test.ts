@@ -189,6 +189,8 @@ describe('the log line of a request', () => {
     leaving.abort();
     await gone.promise;
     expect(await answer).toBe('left');
+    await until(() => web.log.some(({ path }) => path === '/wait'));
+    expect(web.log.find(({ path }) => path === '/wait')).toMatchObject({ status: 499 });
     const half =
       'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
     const socket = connect(web.port, '127.0.0.1', () => socket.write(half, () => socket.resetAndDestroy()));
