@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
@@ -129,6 +130,20 @@ describe('an answer that the person stops', () => {
     };
     const { reply } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
     expect([reply, paid, (await pending()).length]).toEqual(['Pay "7" – failed', [], 0]);
+  });
+
+  it('says that the outcome is not known if the store fails while it records that a call begins', async () => {
+    await doing(pay);
+    const stop = new Cancellation();
+    const { actions } = world.store;
+    const { settle } = actions;
+    actions.settle = async (...given) => {
+      await settle(...given);
+      stop.end(() => null);
+      throw new StoreUnavailable('no answer');
+    };
+    const { reply } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
+    expect([reply, paid]).toEqual(['Pay "7" – it isn’t known yet whether this happened', []]);
   });
 
   it('says that no call was made if it was stopped while the answer to the question was stored', async () => {

@@ -70,6 +70,8 @@ export async function carryOut(
   const summary = recordedSummary(services.seal, action);
   let isBegun = resumed;
   const begin = async () => {
+    // If the store fails, it may have recorded the begin all the same.
+    isBegun = true;
     isBegun = await settle(action, turn, 'started', services);
     return isBegun;
   };
