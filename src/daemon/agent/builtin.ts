@@ -26,6 +26,9 @@ const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\
 
 /** How the message of a tool begins if it refuses a call because the person must sign in. */
 const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
+/** For a person who is signed in here, but not for the API. */
+const SIGN_IN_REFUSED =
+  'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.';
 /** The tool that looks up a user. It is missing with GET_USER=off. */
 const LOOK_UP = 'get_user';
 /** Maximum number of tools that a list of abilities names. */
@@ -64,7 +67,7 @@ async function answer(turn: AgentTurn): Promise<string> {
   if (turn.confirmed_actions.length > 0)
     return [...new Set(turn.confirmed_actions.map(confirmed))].filter((why) => why !== '').join('\n\n');
   const asked = askedTool(turn.text, turn.tools);
-  if (asked) return useTool(asked);
+  if (asked) return useTool(turn, asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');
   if (email !== undefined) return lookUp(turn, email);
   if (ABOUT_ME.some((question) => question.test(turn.text))) return lookUp(turn, null);
@@ -112,7 +115,7 @@ function toolLines({ tools }: AgentTurn): string[] {
 }
 
 /** Calls a tool that was asked for by its title. @returns the reply */
-async function useTool({ tool, title, argument, args }: AskedTool): Promise<string> {
+async function useTool(turn: AgentTurn, { tool, title, argument, args }: AskedTool): Promise<string> {
   const name = plainText(title);
   if (args === null) {
     const missing = plainText(fieldName(argument?.name ?? '').toLowerCase());
@@ -120,7 +123,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
   }
   const answer = await tool.call(args);
   if (!answer.ok && SIGN_IN_NEEDED.test(answer.message))
-    return 'I can’t do that yet, because you’re not signed in.';
+    return turn.person ? SIGN_IN_REFUSED : 'I can’t do that yet, because you’re not signed in.';
   if (!answer.ok) return `That did not work. ${failureWords(answer.message)}`;
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.
@@ -183,9 +186,7 @@ function withoutSignIn(
   email: string | null,
   shown: Record<string, unknown> | undefined,
 ): string {
-  if (turn.person) {
-    return 'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.';
-  }
+  if (turn.person) return SIGN_IN_REFUSED;
   if (email === null) {
     return 'I don’t know who you are, because you’re not signed in.';
   }

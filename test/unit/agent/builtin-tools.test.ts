@@ -166,8 +166,10 @@ describe('the result of a tool is shown as Markdown:', () => {
 
   test('a call that needs sign-in is answered with a request to sign in', async () => {
     const message = 'Sign-in is needed for this: nothing was done.';
-    expect(await say('mine', [aTool('Mine', {}, { ok: false, message })])).toBe(
-      'I can’t do that yet, because you’re not signed in.',
+    const mine = aTool('Mine', {}, { ok: false, message });
+    expect(await say('mine', [mine])).toBe('I can’t do that yet, because you’re not signed in.');
+    expect(await say('mine', [mine], { person: { email: 'ada@example.com' } })).toMatch(
+      /^Your sign-in was not accepted .* Please sign in again/,
     );
   });
 
