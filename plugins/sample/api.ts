@@ -275,7 +275,7 @@ export const SAMPLE_DOCUMENT = {
     '/address': {
       put: {
         operationId: 'changeAddress',
-        summary: 'Change address',
+        summary: 'Change address to',
         description: 'Changes the address that orders of the person are sent to.',
         requestBody: {
           required: true,

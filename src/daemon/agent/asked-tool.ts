@@ -96,8 +96,6 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
     rest
       .replace(/\s+/g, ' ')
       .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
-      // "Change address to …"
-      .replace(/^to\s+/i, '')
       // The lookbehind lets a match start only at the first character of a sequence. Otherwise a long sequence in the
       // middle of the text would be scanned again from each of its characters.
       .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')

@@ -86,6 +86,7 @@ describe('the only required argument of a tool', () => {
     ['order status -2.5', { type: ['number', 'null'] }, -2.5],
     ['order status: all that is Open', { enum: ['open', 'shipped'] }, 'open'],
     ['order status x', {}, 'x'],
+    ['order status to be checked', { type: 'string' }, 'to be checked'],
   ])('is read from %j with the schema %j as %j', async (text, schema, value) => {
     const tool = aTool('Order status', needs('id', schema));
     await say(text, [tool]);

@@ -141,7 +141,7 @@ describe('the tools that use the sample API', () => {
       ['shop_listProducts', 'Products', 'read', 'user-or-default', 'never'],
       ['shop_listOrders', 'My orders', 'read', 'user', 'never'],
       ['shop_cancelOrder', 'Cancel order', 'write', 'user', 'always'],
-      ['shop_changeAddress', 'Change address', 'write', 'user', 'always'],
+      ['shop_changeAddress', 'Change address to', 'write', 'user', 'always'],
     ]);
   });
 
