@@ -6,8 +6,8 @@ import { printable } from '../daemon/admin/texts.ts';
 import { noteAudit } from '../daemon/admin/who.ts';
 import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
+import { messageTraces } from './message-traces.ts';
 import { wholeId } from './names/whole-id.ts';
-import { messageTraces } from './views/message-traces.ts';
 
 /**
  * Finds and opens a recording, and writes the line of the audit log. @throws CliError (1) that says what is missing

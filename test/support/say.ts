@@ -22,6 +22,8 @@ export interface Said {
   reply: string;
   /** Whether the person stopped it. */
   was_stopped: boolean;
+  /** What its outlet was told, in order. */
+  told: readonly string[];
 }
 
 let count = 0;
@@ -53,5 +55,5 @@ export async function say(
   if (!end.answered) throw end.error;
   world.clock.moveTo(world.clock.now() + 1000);
   const { session_id: new_id, response: reply, stopped: was_stopped } = end.reply;
-  return { session_id: new_id, turn_id, reply, was_stopped };
+  return { session_id: new_id, turn_id, reply, was_stopped, told: turn.outlet.told };
 }

@@ -71,6 +71,10 @@ export class NotedOutlet implements Outlet {
     this.told.push(`tool ${tool_name} ${status}`);
   }
 
+  mustReport(): void {
+    this.told.push('must report');
+  }
+
   async close(end: TurnEnd): Promise<OutletChanges> {
     return this.wanted(end);
   }

@@ -5,12 +5,12 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
+import { messageTraces, type Subject } from '../message-traces.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { expectChannel, usersNamed } from '../names/who.ts';
 import { wholeId } from '../names/whole-id.ts';
 import { actionView } from '../views/action-view.ts';
-import { messageTraces, type Subject } from '../views/message-traces.ts';
 import { traceInWords, traceView } from '../views/trace-view.ts';
 import { withStore } from '../with-store.ts';
 

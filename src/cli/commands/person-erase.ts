@@ -11,8 +11,8 @@ import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
+import { expectKnownUser, withPerson } from '../person-records.ts';
 import { confirm } from '../terminal.ts';
-import { expectKnownUser, withPerson } from '../views/person-records.ts';
 
 /**
  * Maximum number of rounds. One round may not be enough, because messages can arrive during the erasure. After the last

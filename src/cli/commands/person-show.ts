@@ -4,7 +4,7 @@ import { escapeControls } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
 import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
-import { expectKnownUser, recordsView, withPerson } from '../views/person-records.ts';
+import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
 import { summarizePerson } from '../views/person-summary.ts';
 
 export const command: CommandRecord = {

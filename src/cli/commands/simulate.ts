@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
-import type { PlatformSimulator } from '../../channel/index.ts';
 import { isStandInAddress } from '../../daemon/admin/channels.ts';
 import { maskTokens } from '../../daemon/admin/texts.ts';
 import { EXIT, unavailable, usageError } from '../cli-error.ts';
@@ -13,7 +12,7 @@ import { daemonAddress, URL_OPTION } from '../running-daemon.ts';
 import { KINDS, loadScenario, openDaemonRecords, planBatches, type Scenario } from '../simulate/scenario.ts';
 import { isAnswered, Simulation, type SimulationEvent } from '../simulate/simulation.ts';
 import { answerAsPlatform, type Behavior, listenAsPlatform } from '../simulate/stand-in.ts';
-import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords } from '../simulate/view.ts';
+import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords, type View } from '../simulate/view.ts';
 import { TOKEN_SHOWS } from '../terminal.ts';
 
 /** The buttons of a question. */
@@ -202,10 +201,7 @@ async function platformServer(
 function reporter(
   out: Output,
   array: JsonArrayWriter,
-  {
-    isVerbose,
-    ...view
-  }: { isVerbose: boolean; isOneOfMany: boolean; readable: PlatformSimulator['readable'] },
+  { isVerbose, ...view }: { isVerbose: boolean } & Omit<View, 'width'>,
 ): (event: SimulationEvent) => void {
   let others = 0;
   let lastSign = '';

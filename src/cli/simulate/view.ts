@@ -14,7 +14,7 @@ export function eventAsJson(event: SimulationEvent): string {
   return maskTokens(escapeControls(JSON.stringify(event)));
 }
 
-interface View {
+export interface View {
   /** More than one delivery is sent. */
   isOneOfMany: boolean;
   /** Longest line. */
@@ -64,10 +64,10 @@ function words(event: SimulationEvent, { isOneOfMany, readable = (text) => text 
       const { what, to, thread, text, buttons = [] } = event;
       const where = printable([to, thread].filter(Boolean).join(', thread '));
       const choice = buttons.map(({ label }) => `[${printable(label)}]`).join(' ');
-      if (what === 'message') return `← ${where}: ${paragraph(readable(text))}${choice && `\n    ${choice}`}`;
-      if (what === 'edited')
-        return `← ${where}, changed: ${paragraph(readable(text))}${choice && `\n    ${choice}`}`;
-      if (what === 'private') return `← ${where}, in private: ${paragraph(readable(text))}`;
+      const shown = paragraph(readable(text));
+      if (what === 'message') return `← ${where}: ${shown}${choice && `\n    ${choice}`}`;
+      if (what === 'edited') return `← ${where}, changed: ${shown}${choice && `\n    ${choice}`}`;
+      if (what === 'private') return `← ${where}, in private: ${shown}`;
       // The place may be a long id of the platform, which says nothing here.
       return `← [${SIGNS[what]}]`;
     }

@@ -88,7 +88,7 @@ export interface ArrivedChannel {
 export interface Answering extends Arrived {
   outlet: Outlet;
   /**
-   * Aborts when the person stops the answer: the text up to that point becomes the reply. Null if the answer cannot be
+   * Ended when the person stops the answer: the text up to that point becomes the reply. Null if the answer cannot be
    * stopped.
    */
   stopped: Cancellation | null;

@@ -1,7 +1,7 @@
 import type { StreamEvent, StreamReader } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
 import type { StreamStore } from '../store/streams.ts';
-import type { AlarmClock } from '../time/clock.ts';
+import { type AlarmClock, every } from '../time/clock.ts';
 import { isLast } from './events.ts';
 
 type EventSource = Pick<StreamStore, 'read' | 'subscribe'>;
@@ -60,7 +60,7 @@ class Feed {
   readonly #stream_id: string;
   readonly #closed: () => void;
   readonly #unsubscribe: () => void;
-  #cancelLook: () => void;
+  readonly #stopLooking: () => void;
   /** All events, beginning with the first, so that the event with the id n has the index n - 1. */
   readonly #events: StreamEvent[] = [];
   readonly #followers = new Set<Follower>();
@@ -76,7 +76,7 @@ class Feed {
     this.#stream_id = stream_id;
     this.#closed = closed;
     this.#unsubscribe = parts.streams.subscribe(stream_id, (_change, added) => this.#grow(added));
-    this.#cancelLook = this.#lookLater();
+    this.#stopLooking = every(parts.clock, LOOK_MS, () => this.#catchUp());
     this.#catchUp();
   }
 
@@ -101,17 +101,10 @@ class Feed {
   close(): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#cancelLook();
+    this.#stopLooking();
     this.#unsubscribe();
     this.#closed();
     for (const follower of this.#followers) follower.leave();
-  }
-
-  #lookLater(): () => void {
-    return this.#parts.clock.after(LOOK_MS, () => {
-      this.#cancelLook = this.#lookLater();
-      this.#catchUp();
-    });
   }
 
   /**

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../../plugins/msgbot/index.ts';
 import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
-import { messageTraces } from '../../../src/cli/views/message-traces.ts';
+import { messageTraces } from '../../../src/cli/message-traces.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { InboxProcess, type InboxProcessOptions } from '../../support/inbox-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

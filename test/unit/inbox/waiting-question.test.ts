@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../../plugins/msgbot/index.ts';
 import type { AgentRuntime, AgentTurn } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
-import { messageTraces } from '../../../src/cli/views/message-traces.ts';
+import { messageTraces } from '../../../src/cli/message-traces.ts';
 import { createPushScope } from '../../../src/daemon/channels/scope.ts';
 import { link, unlink } from '../../../src/daemon/linking/links.ts';
 import { fixedSource } from '../../../src/daemon/tools/registry.ts';

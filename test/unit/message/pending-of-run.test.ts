@@ -95,6 +95,13 @@ describe('an answer that the person stops', () => {
     expect([paid, (await pending()).length]).toEqual([[{ to: '7' }], 0]);
   });
 
+  it('does not end before its reply, from the moment when it begins to carry out an action', async () => {
+    await doing(pay);
+    const { told } = await doing(async () => {}, ADA, 'yes');
+    const about = told.filter((line) => /^(?:must|tool)/.test(line));
+    expect(about).toEqual(['must report', 'tool pay started', 'tool pay completed']);
+  });
+
   it('carries out nothing if it was stopped before the calls that it confirms', async () => {
     await doing(pay);
     await doing(async () => {}, { ...ADA, stopped: endsWith(AbortSignal.abort()) }, 'yes');

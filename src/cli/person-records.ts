@@ -5,19 +5,19 @@ import {
   type PersonDesk,
   type PersonRecords,
   withPersonDesk,
-} from '../../daemon/admin/records.ts';
-import type { Memory } from '../../daemon/admin/store.ts';
-import type { Who } from '../../daemon/admin/who.ts';
-import { failed } from '../cli-error.ts';
-import type { OptionValues } from '../command.ts';
-import { unknownUser } from '../names/who.ts';
-import { toJson } from '../output.ts';
-import { withStore } from '../with-store.ts';
-import { ACTION_COLUMNS, type ActionView, actionView } from './action-view.ts';
-import { MESSAGE_DETAILS, type ShownMessage } from './inbox-view.ts';
-import { LINK_COLUMNS, linkView } from './link-view.ts';
-import { type ListedMemory, MEMORY_COLUMNS } from './memory-view.ts';
-import { SESSION_DETAILS, turnView, withState } from './session-view.ts';
+} from '../daemon/admin/records.ts';
+import type { Memory } from '../daemon/admin/store.ts';
+import type { Who } from '../daemon/admin/who.ts';
+import { failed } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
+import { unknownUser } from './names/who.ts';
+import { toJson } from './output.ts';
+import { ACTION_COLUMNS, type ActionView, actionView } from './views/action-view.ts';
+import { MESSAGE_DETAILS, type ShownMessage } from './views/inbox-view.ts';
+import { LINK_COLUMNS, linkView } from './views/link-view.ts';
+import { type ListedMemory, MEMORY_COLUMNS } from './views/memory-view.ts';
+import { SESSION_DETAILS, turnView, withState } from './views/session-view.ts';
+import { withStore } from './with-store.ts';
 
 /**
  * Runs the work with everything that is stored about a person.

@@ -6,10 +6,10 @@ import type {
   Store,
   TraceLine,
   TraceRecord,
-} from '../../daemon/admin/store.ts';
-import { isoTime } from '../names/typed-values.ts';
-import type { UserNamed } from '../names/who.ts';
-import { stateInWords } from './inbox-view.ts';
+} from '../daemon/admin/store.ts';
+import { isoTime } from './names/typed-values.ts';
+import type { UserNamed } from './names/who.ts';
+import { stateInWords } from './views/inbox-view.ts';
 
 /** One message. */
 interface MessageTrace {
