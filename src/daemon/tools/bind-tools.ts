@@ -54,7 +54,7 @@ export interface ConfirmedCall {
   again: boolean;
   /**
    * Records that the call is about to be sent, unless an earlier attempt was recorded. Called only if the call is still
-   * the one that the person saw. False if the action is no longer pending.
+   * the one that the person saw. False if the action is no longer pending. If it rejects, the call is not sent.
    */
   begin(): Promise<boolean>;
 }
@@ -71,7 +71,8 @@ export type Executed =
 
 /**
  * Makes a confirmed call with the person's current credentials. The bound arguments are filled in again from them, and
- * the call is made only if all arguments are those that the person saw.
+ * the call is made only if all arguments are those that the person saw. Rejects if the begin cannot be recorded, or if
+ * the run has ended.
  */
 export async function executeConfirmed(
   tools: readonly Tool[],
@@ -85,7 +86,7 @@ export async function executeConfirmed(
     const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
     return { outcome: 'made', answer: (await endAttempt(gone, write, run)).answer };
   }
-  const unmade: Exclude<Executed, { outcome: 'made' }>[] = [];
+  const unmade: (Exclude<Executed, { outcome: 'made' }> | { outcome: 'unrecorded'; error: unknown })[] = [];
   const answer = await reported(tool, run, async (within) => {
     const prepared = await prepareCall(tool, unbindParameters(tool, args), within);
     const isPrepared = 'credential' in prepared;
@@ -102,14 +103,20 @@ export async function executeConfirmed(
       unmade.push({ outcome: 'changed', call: isPrepared ? { tool, args: prepared.args } : null });
       return changed;
     }
-    if (!(await begin())) {
-      unmade.push({ outcome: 'gone' });
-      return refusal('confirmation_gone', 'Nothing was done: the action is no longer pending.');
+    try {
+      if (!(await begin())) {
+        unmade.push({ outcome: 'gone' });
+        return refusal('confirmation_gone', 'Nothing was done: the action is no longer pending.');
+      }
+    } catch (error) {
+      unmade.push({ outcome: 'unrecorded', error });
+      return refusal('not_recorded', 'Nothing was done: it could not be recorded.');
     }
     if (!isPrepared) return endAttempt(prepared, write, within);
     return within.limit.hasEnded ? notSent(write, within) : sendAttempt(prepared, write, within);
   });
   const [notMade] = unmade;
+  if (notMade?.outcome === 'unrecorded') throw notMade.error;
   if (notMade) return notMade;
   run.record?.({ tool, args: unbindParameters(tool, args), answer });
   return { outcome: 'made', answer };

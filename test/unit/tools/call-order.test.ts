@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { ClaimLost } from '../../../src/daemon/store/failures.ts';
+import { type ConfirmedCall, executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
 import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation/desk.ts';
 import type {
   CallJournal,
@@ -301,9 +303,11 @@ describe('a confirmed call', () => {
   const confirmed = { action_id: 'action-9', tool: 'cancel', args: { id: 'A' }, again: false };
   const execute = (
     { tool, events, journal, confirmation, trace, logged }: ReturnType<typeof scene>,
-    context: RunOptions['context'] = null,
+    {
+      context = null,
+      begin = async () => events.push(['begin']) > 0,
+    }: Pick<RunOptions, 'context'> & Partial<Pick<ConfirmedCall, 'begin'>> = {},
   ) => {
-    const begin = async () => events.push(['begin']) > 0;
     const run = aToolRun({ context, trace, log: logged.log, journal, confirmation });
     return executeConfirmed([tool], { ...confirmed, begin }, run);
   };
@@ -321,9 +325,18 @@ describe('a confirmed call', () => {
   test('uses the credentials that the person has when confirming, and fails without being sent if there are none', async () => {
     const made = scene({ tool: { confirm: 'always', credentials: 'user' } });
     const context = contextOf(sessionOf('s', 'u', null));
-    expect(await execute(made, context)).toMatchObject({ answer: { ok: false } });
+    expect(await execute(made, { context })).toMatchObject({ answer: { ok: false } });
     expect(made.events).toEqual([['begin'], ['finish', 'action-9', 'failed', null, false]]);
   });
+
+  test.each([new ClaimLost(), new StoreUnavailable(new Error('disk'))])(
+    'is not made if its begin cannot be recorded, and the run fails: %s',
+    async (error) => {
+      const made = scene({ tool: { confirm: 'always' } });
+      await expect(execute(made, { begin: () => Promise.reject(error) })).rejects.toBe(error);
+      expect(made.events).toEqual([]);
+    },
+  );
 
   test('is not made if its tool no longer exists', async () => {
     const made = scene({ tool: { name: 'other' } });
