@@ -265,7 +265,7 @@ describe('signing in', () => {
     const inGroup = await texts(0, GROUP).then((sent) => sent.length);
     await who({ number: 6, place: 'group' });
     const [asked] = (await texts(inGroup + 1, GROUP)).slice(inGroup);
-    expect(asked).toContain('please sign in first. I’ve written to you privately.');
+    expect(asked).toContain('please sign in first. I have written to you privately.');
     const [how] = await texts(1);
     expect(how).toContain('asked me something in a group');
     await command(await adasToken(), { number: 7 });

@@ -64,7 +64,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
         isShown &&
         !isUnsent &&
         turn.reply !== '' &&
-        !turn.reply?.includes('it isn’t known yet whether this happened')
+        !turn.reply?.includes('unknown: it is not known whether this happened')
       )
         report(
           `the outcome of ${what} is unknown, but the reply to ${label} does not say so: ${brief(turn.reply)}`,

@@ -154,7 +154,7 @@ export const TEXTS = {
   ),
   sign_in_written: prose(
     'Follows `sign_in_first` in a group if the platform took the private message.',
-    'I’ve written to you privately.',
+    'I have written to you privately.',
   ),
   sign_in_write: prose(
     'Follows `sign_in_first` in a group if the bot cannot write to the person first.',
@@ -236,12 +236,12 @@ export const TEXTS = {
   ),
   receipt_unknown: prose(
     'A line at the end of a reply: nobody knows whether an action was carried out.',
-    '{action} – it isn’t known yet whether this happened',
+    '{action} – unknown: it is not known whether this happened',
     'action',
   ),
   nothing_changed: prose(
     'The end of a reply in which the agent says that it has changed something, although no tool has changed anything in this conversation.',
-    'Please note: nothing was changed.',
+    'This message changed nothing.',
   ),
   open_page: prose(
     'The end of a reply if an MCP server needs the person to open a page. {service} is the `name` of its entry, {host} the host of the page, and {url} its address.',

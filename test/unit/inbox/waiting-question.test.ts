@@ -285,7 +285,7 @@ describe('a question that needs sign-in, in a private chat', () => {
 describe('a question that needs sign-in, in a group', () => {
   const GROUP = { place: 'group' } as const;
   const inGroup = () => platform.textsFor(event('', GROUP));
-  const WRITTEN = 'To continue, please sign in first. I’ve written to you privately.';
+  const WRITTEN = 'To continue, please sign in first. I have written to you privately.';
   /** The platform refuses messages to the person alone. */
   const refusePrivately = (response: () => Response) => {
     platform.outage = ({ path, body }) =>

@@ -121,7 +121,7 @@ describe('an answer that the person stops', () => {
     const { reply } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
     expect(reply.split('\n\n')).toEqual([
       ...left_out.map((to) => `Pay "${to}" – not done, because an earlier action failed or may have failed`),
-      'Pay "7" – it isn’t known yet whether this happened',
+      'Pay "7" – unknown: it is not known whether this happened',
     ]);
     expect([paid, (await pending()).length]).toEqual([[{ to: '7' }], 0]);
   });
@@ -150,7 +150,7 @@ describe('an answer that the person stops', () => {
       throw new StoreUnavailable('no answer');
     };
     const { reply } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
-    expect([reply, paid]).toEqual(['Pay "7" – it isn’t known yet whether this happened', []]);
+    expect([reply, paid]).toEqual(['Pay "7" – unknown: it is not known whether this happened', []]);
   });
 
   it('says that no call was made if it was stopped while the answer to the question was stored', async () => {

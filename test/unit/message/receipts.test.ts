@@ -27,7 +27,7 @@ const say = (text: string, session = 'room') => world.say(text, { token: ada, se
 const answered = (status: number): Sent => ({ outcome: 'answered', status, result: {} });
 const BROKEN: Sent = { outcome: 'failed', reached: true, reason: 'broken', message: 'It broke.' };
 const UNSENT: Sent = { ...BROKEN, reached: false };
-const UNKNOWN = 'it isn’t known yet whether this happened';
+const UNKNOWN = 'unknown: it is not known whether this happened';
 
 describe('a reply of a run that wrote something', () => {
   it.each([

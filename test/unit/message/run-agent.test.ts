@@ -382,7 +382,7 @@ describe('the writes of a run', () => {
     const stop = new Cancellation();
     const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop }, () => stop.end(() => null));
     expect([reply, stopped]).toEqual([
-      'Cancel \\*order\\* 7 – it isn’t known yet whether this happened',
+      'Cancel \\*order\\* 7 – unknown: it is not known whether this happened',
       true,
     ]);
   });
@@ -436,7 +436,7 @@ describe('the writes of a run', () => {
 
   it('with an unknown outcome are listed at the end of the reply, whatever the agent says', async () => {
     const turn = await runWith(UNKNOWN);
-    const end = 'Cancel \\*order\\* 7 – it isn’t known yet whether this happened';
+    const end = 'Cancel \\*order\\* 7 – unknown: it is not known whether this happened';
     expect(turn.reply).toBe(`Cancelled!\n\n${end}`);
     // The lines leave with the complete reply, and the receipts that clients show instead.
     expect(turn.outlet.told.at(-1)).toBe('text Cancelled!');

@@ -10,7 +10,7 @@ import { sourceOf } from '../../support/tools.ts';
 /* A reply that says that something was changed, although nothing was: agentd-agent(7), "Receipts". */
 
 const CLAIM = 'I have cancelled your order.';
-const NOTE = '\n\nPlease note: nothing was changed.';
+const NOTE = '\n\nThis message changed nothing.';
 
 let world: ConfirmationWorld;
 let ada: string;
