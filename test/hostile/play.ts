@@ -246,7 +246,7 @@ class Play {
     for (const { offer } of this.#checker.writes.values())
       written.set(offer.tool, (written.get(offer.tool) ?? 0) + 1);
     for (const [tool, count] of written) {
-      const recorded = listed.filter((action) => action.tool === tool && action.outcome !== 'running').length;
+      const recorded = listed.filter((action) => action.tool === tool && action.outcome !== 'started').length;
       if (recorded < count)
         this.#checker.violate(
           'journal',

@@ -12,7 +12,7 @@ import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    'Lists the journal of writes, newest first. The outcome is `done`, `failed` (the write was refused, or nothing was sent), `unknown` (it was sent, but it is not known whether it was carried out) or `running`. A write of `agentd tools call` names the operator. To see why a write was made, pass its SESSION to `agentd explain`, or its `request_id`, which only `--json` prints. The `request_id` is null if the trace is gone. Writes are kept for ACTIONS_RETENTION_DAYS. Works whether the daemon is running or not.',
+    'Lists the journal of writes, newest first. The outcome is `done`, `failed` (the write was refused, or nothing was sent), `unknown` (it was sent, but it is not known whether it was carried out) or `started` (it has no outcome yet). A write of `agentd tools call` names the operator. To see why a write was made, pass its SESSION to `agentd explain`, or its `request_id`, which only `--json` prints. The `request_id` is null if the trace is gone. Writes are kept for ACTIONS_RETENTION_DAYS. Works whether the daemon is running or not.',
   args: { ...WHO_ARGUMENT },
   options: {
     ...WHO_OPTIONS,

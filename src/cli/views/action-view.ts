@@ -76,7 +76,7 @@ const OUTCOME_COLORS: Readonly<Record<string, CellColor>> = {
   done: 'green',
   failed: 'red',
   unknown: 'yellow',
-  running: 'yellow',
+  started: 'yellow',
 };
 
 /** The ids of the requests that made these calls, by action id. Calls without a trace are left out. */

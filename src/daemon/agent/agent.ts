@@ -47,7 +47,7 @@ interface OwnAction {
   time: string;
   /** One line of plain text. */
   summary: string;
-  outcome: 'running' | 'done' | 'failed' | 'unknown';
+  outcome: 'started' | 'done' | 'failed' | 'unknown';
   /** The system user of the operator who made the write with `agentd tools call`. Absent: the agent made it. */
   made_by_operator?: string;
 }

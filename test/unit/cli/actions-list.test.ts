@@ -77,7 +77,7 @@ test('actions list shows time, person, tool, outcome, status and summary, newest
     /^20\S+Z +ada \(issuer https:\/\/site\.example, tenant acme\) +shop_cancelOrder +done +200 +s +Cancel order 7$/,
   );
   expect(two).toContain(`nobody (by ${userInfo().username})`);
-  expect(two).toMatch(/ running +s +Cancel order 7$/);
+  expect(two).toMatch(/ started +s +Cancel order 7$/);
   expect(rest).toEqual(['']);
 });
 

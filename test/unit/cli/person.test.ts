@@ -176,7 +176,7 @@ describe('agentd person, while a daemon runs,', () => {
       ['done', 'done', 1, true],
       ['expired', 'expired', 0, false],
       ['pending', 'pending', 0, false],
-      ['started', 'running', 1, true],
+      ['started', 'started', 1, true],
       ['withdrawn', 'withdrawn', 0, false],
     ]);
   });

@@ -45,7 +45,7 @@ export function decisionInWords(
   const [first] = actions;
   const outcomes = actions.map((action) => {
     const outcome = whyNotSent(action, now) ?? resolveOutcome(action, now);
-    return outcome === 'running' ? 'unknown' : outcome === 'confirmed' ? 'withdrawn' : outcome;
+    return outcome === 'started' ? 'unknown' : outcome === 'confirmed' ? 'withdrawn' : outcome;
   });
   if (first === undefined || outcomes.includes('pending')) return null;
   const decided = actions.map(({ answered_at, started_at }) => answered_at ?? started_at ?? Infinity);
@@ -73,7 +73,7 @@ const TEXT_OF = {
   done: 'became_done',
   failed: 'became_failed',
   unknown: 'became_unknown',
-  running: 'became_running',
+  started: 'became_running',
   confirmed: 'became_running',
   declined: 'became_declined',
   withdrawn: 'became_withdrawn',

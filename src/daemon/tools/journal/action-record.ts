@@ -36,7 +36,7 @@ export function recordedSummary(seal: Seal, action: Pick<Action, 'action_id' | '
 const STILL_RUNNING_MS = 150_000;
 
 /** The outcome of a write that was sent, as people see it. `unknown` if the process that sent the write died. */
-export type ActionOutcomeNow = 'running' | 'done' | 'failed' | 'unknown';
+export type ActionOutcomeNow = 'started' | 'done' | 'failed' | 'unknown';
 
 export function resolveOutcome(
   { state, started_at }: Pick<Action, 'state' | 'started_at'>,
@@ -44,7 +44,7 @@ export function resolveOutcome(
 ): ActionOutcomeNow {
   if (state === 'done' || state === 'failed') return state;
   const is_running = state === 'started' && (started_at ?? 0) > now - STILL_RUNNING_MS;
-  return is_running ? 'running' : 'unknown';
+  return is_running ? 'started' : 'unknown';
 }
 
 /** The states of an action that was not sent although the person was asked to confirm it. */

@@ -74,7 +74,7 @@ describe('my_actions', () => {
       ok: true,
       result: {
         actions: [
-          { time: '2030-01-01T00:00:01.000Z', summary: 'Cancel order "2"', outcome: 'running' },
+          { time: '2030-01-01T00:00:01.000Z', summary: 'Cancel order "2"', outcome: 'started' },
           { time: '2030-01-01T00:00:00.000Z', summary: 'Cancel order "1"', outcome: 'done' },
         ],
       },
