@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { decodePayload } from '../../src/daemon/identity/decode-token.ts';
+import { decodeToken } from '../../src/daemon/identity/decode-token.ts';
 import { rsaPair } from '../unit/identity/make-token.ts';
 import { listenOnFreePort } from './free-ports.ts';
 
@@ -82,7 +82,7 @@ export class Issuer {
       token: id_token,
       signOut: async () => {
         const before = this.told.length;
-        this.#ended.add(String(decodePayload(id_token)?.sid));
+        this.#ended.add(String(decodeToken(id_token).payload?.sid));
         const asked = await this.#fetch(`/session/end?id_token_hint=${id_token}`, cookies);
         const xsrf = /name="xsrf" value="([^"]+)"/.exec(await asked.text())?.[1] ?? '';
         await this.#fetch('/session/end/confirm', cookies, { xsrf, logout: 'yes' });

@@ -28,7 +28,7 @@ const THREE_PARTS = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
  * reads a token from a slash command or from standard input trims it first.
  */
 export function decodeToken(token: string): DecodedToken {
-  const parts = splitToken(token);
+  const parts = token.length <= TOKEN_MAX ? THREE_PARTS.exec(token) : null;
   if (!parts) return UNDECODABLE;
   const [, header = '', payload = '', signature = ''] = parts;
   const claimed = decodeObject(payload);
@@ -47,16 +47,6 @@ let last: { readonly part: string; readonly header: UntrustedObject | null } = {
 function decodeHeader(part: string): UntrustedObject | null {
   if (part !== last.part) last = { part, header: decodeObject(part) };
   return last.header;
-}
-
-/** The payload alone, as `decodeToken` decodes it. */
-export function decodePayload(token: string): UntrustedObject | null {
-  const payload = splitToken(token)?.[2];
-  return payload === undefined ? null : decodeObject(payload);
-}
-
-function splitToken(token: string): RegExpExecArray | null {
-  return token.length <= TOKEN_MAX ? THREE_PARTS.exec(token) : null;
 }
 
 /**
