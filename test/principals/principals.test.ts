@@ -23,19 +23,19 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
 }
 
 describe('an attacker, a victim and a colleague', () => {
-  it.each([
-    ['web', 120, 170_000],
-    ['chats', 25, 30_000],
-    ['deeds', 25, 20_000],
-  ] as const)(
-    'learn and do only what they may, in random histories (%s)',
-    { timeout: 600_000 },
-    async (theme, usual, thorough) => {
-      const count = String(effort(usual, thorough));
-      const { code, stdout, stderr } = await principals('--theme', theme, '--histories', count);
-      expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
-    },
-  );
+  it.each(
+    effort(
+      [['--histories', '110']],
+      [
+        ['--histories', '170000', '--theme', 'web'],
+        ['--histories', '30000', '--theme', 'chats'],
+        ['--histories', '20000', '--theme', 'deeds'],
+      ],
+    ),
+  )('learn and do only what they may, in random histories (%s)', { timeout: 600_000 }, async (...options) => {
+    const { code, stdout, stderr } = await principals(...options);
+    expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
+  });
 
   it.each(Object.entries(DEFECTS))(
     'play against sources that the defect %s still fits: each text that it replaces occurs once',
