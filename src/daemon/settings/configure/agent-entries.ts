@@ -15,8 +15,14 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** Maximum number of agents. Each message is compared with them one by one. */
 const AGENTS_MAX = 100;
 
-/** Checks the key `agents` of the configuration file (agentd-agent(7), "Several agents"), and reports all problems together. */
-export function readAgentEntries(file: StructuredValue | undefined): {
+/**
+ * Checks the key `agents` of the configuration file (agentd-agent(7), "Several agents"), and reports all problems together.
+ * @param channels names of all channels, active or not
+ */
+export function readAgentEntries(
+  file: StructuredValue | undefined,
+  channels: readonly string[],
+): {
   entries: AgentEntry[];
   problems: SettingProblem[];
 } {
@@ -25,13 +31,13 @@ export function readAgentEntries(file: StructuredValue | undefined): {
   const list = ConfigNode.of(file, problems);
   const nodes = list.items('a list of agents, each with a `name`');
   if (nodes.length > AGENTS_MAX) list.refuse(`has more than ${AGENTS_MAX} agents`, 'fewer agents');
-  const entries = nodes.flatMap((node) => readAgent(node) ?? []);
+  const entries = nodes.flatMap((node) => readAgent(node, channels) ?? []);
   refuseSameNames(nodes);
   checkOrder(list, nodes);
   return { entries: entries.length === 0 ? [ONLY_AGENT] : entries, problems };
 }
 
-function readAgent(node: ConfigNode): AgentEntry | undefined {
+function readAgent(node: ConfigNode, channels: readonly string[]): AgentEntry | undefined {
   if (node.members('an object with the `name` of the agent').length === 0) return undefined;
   node.onlyKeys(KEYS);
   const name = readName(node.child('name'));
@@ -50,7 +56,7 @@ function readAgent(node: ConfigNode): AgentEntry | undefined {
     ...(model === undefined ? {} : { model }),
     ...(tools === undefined ? {} : { tools }),
     memory: memory.value !== false,
-    when: when.isAbsent ? null : readCondition(when),
+    when: when.isAbsent ? null : readCondition(when, channels),
     canary_percent: canary.isAbsent ? null : readShare(canary),
     place: { setting, source },
   };
@@ -82,10 +88,13 @@ function readTools(node: ConfigNode): ListedTool[] | undefined {
   });
 }
 
-function readCondition(node: ConfigNode): AgentCondition {
+function readCondition(node: ConfigNode, channels: readonly string[]): AgentCondition {
   const right = `an object with ${CONDITIONS.join(', ')}`;
   if (node.members(right).length === 0 && node.value !== null) node.refuse('names no condition', right);
   node.onlyKeys(CONDITIONS);
+  for (const channel of textNodes(node.child('channel')))
+    if (typeof channel.value === 'string' && !channels.includes(channel.value))
+      channel.refuseValue('is not the name of a channel', `one of ${channels.join(', ')}`);
   return Object.fromEntries(
     CONDITIONS.map((name) => [name, node.child(name)] as const)
       .filter(([, child]) => !child.isAbsent)
@@ -94,9 +103,13 @@ function readCondition(node: ConfigNode): AgentCondition {
 }
 
 function readTexts(node: ConfigNode): string[] {
-  const items = Array.isArray(node.value) ? node.items('a text, or a list of texts') : [node];
+  const items = textNodes(node);
   if (items.length === 0) node.refuse('is empty', 'a text, or a list of texts');
   return items.flatMap((item) => item.text('a text, or a list of texts') ?? []);
+}
+
+function textNodes(node: ConfigNode): ConfigNode[] {
+  return Array.isArray(node.value) ? node.items('a text, or a list of texts') : [node];
 }
 
 function readShare(node: ConfigNode): number | null {

@@ -187,7 +187,7 @@ export async function inspectConfiguration(
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
-  const agents = readAgentEntries(sources.structured.get('agents'));
+  const agents = readAgentEntries(sources.structured.get('agents'), available);
   const texts = checkTexts(
     sources.structured.get('texts'),
     plugins.flatMap((plugin) => plugin.texts ?? []),

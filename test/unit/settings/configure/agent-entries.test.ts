@@ -71,6 +71,14 @@ it.each([
   ['agents: [{ name: a, when: {} }, { name: b }]', 'agents[0].when names no condition'],
   ['agents: [{ name: a, when: { locale: [] } }, { name: b }]', 'agents[0].when.locale is empty'],
   [
+    'agents: [{ name: a, when: { channel: slack } }, { name: b }]',
+    'agents[0].when.channel is not the name of a channel',
+  ],
+  [
+    'agents: [{ name: a, when: { channel: [msgbot, msgbt] } }, { name: b }]',
+    'agents[0].when.channel[1] is not the name of a channel',
+  ],
+  [
     'agents: [{ name: a, canary: { percent: 101 } }, { name: b }]',
     'agents[0].canary.percent is not a number from 0 to 100',
   ],
