@@ -21,16 +21,17 @@ export async function register(address: string, api: PlatformApi, secret: string
   try {
     await api.call((bot) => bot.setWebhook(url, { secret_token: secret, allowed_updates: UPDATES }));
     const info: Partial<WebhookInfo> | null = await api.call((bot) => bot.getWebhookInfo());
-    if (info?.url !== url)
+    // A server in the place of the platform (MSGBOT_API_URL) may report nothing.
+    const { url: registered = url, pending_update_count = 0, allowed_updates = [], ip_address } = info ?? {};
+    if (registered !== url)
       return {
         outcome: 'failed',
-        detail: `the platform accepted the address, but reports that it delivers to ${info?.url || 'no address'}`,
+        detail: `the platform accepted the address, but reports that it delivers to ${registered || 'no address'}`,
         advice: 'Check whether another program registers a webhook for the same bot.',
       };
     const missing = missingUpdates(info);
     if (missing.length > 0)
       return { outcome: 'failed', detail: withoutUpdates(missing), advice: 'Run the command again.' };
-    const { pending_update_count = 0, allowed_updates = [], ip_address } = info;
     return {
       outcome: 'registered',
       detail: `the platform delivers to ${url}`,

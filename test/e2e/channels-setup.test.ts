@@ -113,6 +113,11 @@ describe('channels setup msgbot', () => {
     expect(taken.stderr).toContain('it delivers to https://other.example.com/hook');
   });
 
+  it('is satisfied with the answer of a server that does not report what is registered', async () => {
+    platforms.msgbot.answer = () => ({ status: 200, body: { ok: true, result: true } });
+    expect(await setup('msgbot')).toMatchObject({ code: 0 });
+  });
+
   it('refuses an address that is not a plain https URL, an unknown channel, and missing settings', async () => {
     for (const url of ['http://bot.example.com', 'bot.example.com', 'https://bot.example.com/?a=1', ''])
       expect(await setup('msgbot', url)).toMatchObject({ code: 2, stdout: '' });
