@@ -9,6 +9,7 @@ import type { ToolRun } from '../../src/daemon/tools/perform-call.ts';
 import type { OpenApiEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../../src/daemon/tools/tool.ts';
 import { createToolAccess, type ToolAccess } from '../../src/daemon/tools/tool-access.ts';
+import { NO_OBSERVER, type Observer } from '../../src/daemon/trace/observer.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { endsWith } from './cancellation.ts';
 import { collectLog } from './log-lines.ts';
@@ -55,7 +56,11 @@ export function sourceOf(rest: Partial<OpenApiEntry>, api_base_url?: string): To
 }
 
 /** The clients with which tools call the API at this address. */
-export function accessTo(api_base_url: string | undefined, log = collectLog().log): ToolAccess {
+export function accessTo(
+  api_base_url: string | undefined,
+  log = collectLog().log,
+  observer: Pick<Observer, 'downstreamEnded'> = NO_OBSERVER,
+): ToolAccess {
   return createToolAccess(
     {
       API_BASE_URL: api_base_url,
@@ -65,7 +70,7 @@ export function accessTo(api_base_url: string | undefined, log = collectLog().lo
       JWT_VERIFY_EXP: true,
       JWT_CLOCK_SKEW_SECONDS: 0,
     },
-    { clock: systemClock, log, seal: createSeal(undefined), marks: NO_MARKS },
+    { clock: systemClock, log, seal: createSeal(undefined), marks: NO_MARKS, observer },
   );
 }
 

@@ -74,7 +74,7 @@ const RECORDS = {
   ),
   agentd_downstream_requests_total: counter(
     ['source', 'status'],
-    'Requests to the business API and other sources of tools, including logins and token exchanges. `status` is `timeout` or `unreachable` if there was no answer.',
+    'Requests to the business API and other sources of tools, including logins and token exchanges. `source` is the name of the source, or `api` for logins, modules and built-in tools. `status` is `timeout` or `unreachable` if there was no answer.',
   ),
   agentd_downstream_duration_seconds: histogram(
     ['source'],

@@ -13,7 +13,7 @@ import { DefaultTokenFailure, TOKEN_PATH } from './downstream/default-token.ts';
 import { isAllowedHeader, isHeaderValue } from './downstream/headers.ts';
 import { TokenExchangeFailure } from './downstream/token-exchange.ts';
 import type { CredentialsUsed, SourceTarget, Tool, ToolClient, ToolResponse } from './tool.ts';
-import type { ToolAccess } from './tool-access.ts';
+import { API, type ToolAccess } from './tool-access.ts';
 
 /** The call for which a client is opened. */
 interface ClientCall {
@@ -178,7 +178,7 @@ export class CallClient {
       });
     try {
       const { traceparent } = line;
-      const response = await this.#access.getDownstream(this.#tool.source.name, target).send({
+      const response = await this.#access.getDownstream(this.#source, target).send({
         ...request,
         headers: { ...headers, ...(traceparent === null ? {} : { traceparent }), ...fixedHeaders(target) },
         token: bearer.token,
@@ -264,7 +264,7 @@ export class CallClient {
       if (status === null && aborted && !isLate) return;
       const seconds = (performance.now() - began) / 1000;
       const failure = isLate ? 'timeout' : 'unreachable';
-      this.#access.observer.downstreamEnded(this.#tool.source.name, status ?? failure, seconds);
+      this.#access.observer.downstreamEnded(this.#source, status ?? failure, seconds);
     };
     try {
       const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
@@ -276,9 +276,15 @@ export class CallClient {
     }
   }
 
+  /** The name under which requests are counted and traced. Modules and built-in tools call the business API. */
+  get #source(): string {
+    const { kind, name } = this.#tool.source;
+    return kind === 'built-in' || kind === 'module' ? API : name;
+  }
+
   /** Begins the trace line of a request. */
   #beginLine(method: string, path: string, bearer: Bearer): BegunRequest {
-    const { kind, name, origin } = this.#tool.source;
+    const { origin } = this.#tool.source;
     const { clock } = this.#access;
     const part = this.#call.trace.begin('downstream', origin === null ? {} : { origin });
     const started_at = clock.now();
@@ -286,8 +292,7 @@ export class CallClient {
       credentials: bearer.use,
       method,
       path: maskTokens(path).slice(0, MAX_TRACED_PATH),
-      // Modules and built-in tools call the business API.
-      source: kind === 'built-in' || kind === 'module' ? 'api' : name,
+      source: this.#source,
       ...(bearer.because === null ? {} : { default_because: bearer.because }),
     };
     return {

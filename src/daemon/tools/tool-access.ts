@@ -40,8 +40,8 @@ interface AccessParts {
   observer?: Pick<Observer, 'downstreamEnded'>;
 }
 
-/** The name under which requests to API_BASE_URL are counted. */
-const API = 'api';
+/** The source of requests to the business API that are made for no source of the configuration file. */
+export const API = 'api';
 
 export function createToolAccess(
   settings: AccessSettings,
@@ -50,11 +50,10 @@ export function createToolAccess(
   const timeoutMs = settings.API_TIMEOUT_SECONDS * 1000;
   const clients = new WeakMap<object, Downstream>();
   const createClient = (baseUrl: string, name: string) => {
-    const isApi = baseUrl === settings.API_BASE_URL;
     return createDownstream({
       ...{ baseUrl, timeoutMs },
-      ...(isApi ? {} : { system: `The system \`${name}\`` }),
-      ended: (status, seconds) => observer.downstreamEnded(isApi ? API : name, status, seconds),
+      ...(baseUrl === settings.API_BASE_URL ? {} : { system: `The system \`${name}\`` }),
+      ended: (status, seconds) => observer.downstreamEnded(name, status, seconds),
     });
   };
   const { API_BASE_URL, API_EMAIL: email, API_PASSWORD: password } = settings;

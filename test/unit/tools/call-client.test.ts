@@ -5,7 +5,7 @@ import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
-import { accessTo, bindOne, toolOf } from '../../support/tools.ts';
+import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
@@ -140,6 +140,21 @@ test('with the policy none, a 401 is traced as a refused call, not as a refused 
   const context = signedIn();
   await call(context, 'none');
   expect(trace(context).at(-1)).toMatchObject({ verdict: 'failed', reason: 'http_401', credentials: 'none' });
+});
+
+test('a request is counted for the source of its tool, and a login for the API', async () => {
+  const counted: unknown[] = [];
+  const access = accessTo(api.url, logged.log, {
+    downstreamEnded: (source) => void counted.push(source),
+  });
+  const tool = toolOf({
+    source: sourceOf({ name: 'shop', base_url: api.url }, api.url),
+    credentials: 'default',
+    send: async (_args, { client }) => client.request({ method: 'GET', path: '/users' }) as never,
+  });
+  await bindOne(tool, { context: anonymous(), access }).bound.call({});
+  await call(anonymous(), 'default', access);
+  expect(counted).toEqual(['api', 'shop', 'api']);
 });
 
 describe('the default token', () => {
