@@ -24,7 +24,7 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
 
 describe('an attacker, a victim and a colleague', () => {
   it.each(
-    effort(
+    effort<string[][]>(
       [['--histories', '110']],
       [
         ['--histories', '170000', '--theme', 'web'],
