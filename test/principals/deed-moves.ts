@@ -67,7 +67,7 @@ export class DeedMoves {
     const business = { deeds, says: null, press: null };
     if (on === 'webchat') {
       const named = this.#sessions.get(who) ?? null;
-      const sent = { named, text, mark, business, ...streamingOf(move) };
+      const sent = { named, text, mark, business, overSse: move.overSse, stopAfter: move.stopAfter };
       const before = this.#questions.get(`${who} ${on} ${shared}`);
       if (deeds.length > 0) this.#questions.set(`${who} ${on} ${shared}`, deeds);
       const { judge, session_id, isStopped } = await this.#post(who, who, move.token, sent);
@@ -100,7 +100,15 @@ export class DeedMoves {
       const named = here ? (this.#sessions.get(of) ?? null) : null;
       const text = id === undefined ? inWords(numbers).text : '';
       const confirm = id === undefined ? undefined : { id, approve: approveOf(numbers) };
-      const sent = { named, text, mark: '', business, confirm, ...streamingOf(move) };
+      const sent = {
+        named,
+        text,
+        mark: '',
+        business,
+        confirm,
+        overSse: move.overSse,
+        stopAfter: move.stopAfter,
+      };
       const { judge } = await this.#post(who, of, token, sent);
       return [judge];
     }
@@ -236,12 +244,6 @@ export class DeedMoves {
       () => askedToSignIn(seen),
     ];
   }
-}
-
-/** A press is not stopped. */
-function streamingOf(move: Order | Decide): Streaming {
-  const { overSse, stopAfter } = move;
-  return { overSse, stopAfter: move.do === 'decide' && move.by === 'button' ? null : stopAfter };
 }
 
 interface Answer {
