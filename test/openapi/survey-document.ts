@@ -16,6 +16,7 @@ import { checkArguments } from '../../src/daemon/tools/schema/check-arguments.ts
 import { compileSchema } from '../../src/daemon/tools/schema/compile-schema.ts';
 import type { OpenApiEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../src/daemon/tools/tool.ts';
+import { findNameProblem, toolName } from '../../src/daemon/tools/tool-names.ts';
 import { toolTokens } from '../../src/daemon/tools/tool-size.ts';
 import { PlainReading } from './plain-reading.ts';
 import { type RequestExample, requestExamples } from './request-examples.ts';
@@ -47,7 +48,7 @@ export interface DocumentSurvey {
   readonly operations: number;
   readonly tools: number;
   readonly refused: readonly Refused[];
-  /** Tools that need `as`, because several operations would have their name. */
+  /** Tools that need `as`, because several operations would have their name, or it is too long. */
   readonly renamed: number;
   readonly tokens: { readonly median: number; readonly largest: number; readonly over_4000: number };
   readonly examples: {
@@ -115,15 +116,16 @@ async function toolsOfEach(
       const entry = entryOf(document.path, { [key]: told });
       return await toolsOfDocument(document, entry, describeSource(entry, API));
     };
-    const { tools, problems } = await read({});
+    const name = toolName('api', found.operation_id ?? key);
+    const told = names.has(name) || findNameProblem(name) !== null ? { as: `tool_${index}` } : {};
+    const { tools, problems } = await read(told);
     const [tool] = tools;
     if (tool === undefined) {
       for (const { problem } of problems) refused.push({ operation: key, reason: withoutPlace(problem) });
       continue;
     }
-    const told = names.has(tool.name) ? { as: `tool_${index}` } : {};
     if (told.as !== undefined) renamed++;
-    names.add(tool.name);
+    names.add(name);
     made.push({ found, tool, told });
   }
   return { made, renamed };

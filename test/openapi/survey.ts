@@ -80,7 +80,9 @@ function describe(surveys: readonly DocumentSurvey[]): string {
   const parts = [table([titles, ...rows])];
   for (const { document, refused, examples, renamed } of surveys) {
     if (renamed > 0)
-      parts.push(`${document}: ${renamed} operations need \`as\`, because their names are taken\n`);
+      parts.push(
+        `${document}: ${renamed} operations need \`as\`, because their names are taken or too long\n`,
+      );
     if (refused.length > 0)
       parts.push(
         `${document}: operations refused\n`,

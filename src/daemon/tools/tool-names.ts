@@ -1,34 +1,43 @@
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
-import { shortName } from './schema/safe-names.ts';
 import type { McpEntry } from './source-entry.ts';
 import type { Tool } from './tool.ts';
 
 /**
- * The name under which a tool of a source is offered (agentd-agent(7), "Names"). It has at most 64 characters, which all
- * models accept: a longer one is cut, and gets a hash, so that it is always the same.
+ * The name under which a tool of a source is offered (agentd-agent(7), "Names").
  * @param prefix the `name` of the entry.
  * @param own the name that the source uses for the operation or tool.
  * @param as the whole name, if the entry sets one.
  */
 export function toolName(prefix: string, own: string, as?: string): string {
-  const whole = `${prefix}_${own}`;
-  return as ?? shortName(whole.replace(/[^A-Za-z0-9_-]/g, '_'), whole);
+  return as ?? `${prefix}_${own}`.replace(/[^A-Za-z0-9_-]/g, '_');
+}
+
+/** What is wrong with the name of a tool: all models accept 64 characters. Null if nothing is. */
+export function findNameProblem(name: string): Pick<SettingProblem, 'value' | 'problem' | 'right'> | null {
+  if (name.length <= 64) return null;
+  return {
+    value: name,
+    problem: 'is a name of more than 64 characters',
+    right: 'a shorter name, with `as`',
+  };
 }
 
 /**
  * The names under which the tools of an entry are offered. The keys are the names that the server uses.
- * @throws ConfigurationError if two tools have the same name.
+ * @throws ConfigurationError if two tools have the same name, or a name is too long.
  */
 export function toolNames({ name: prefix, tools, place }: McpEntry): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const problems: SettingProblem[] = [];
   for (const [own, { as }] of Object.entries(tools)) {
     const name = toolName(prefix, own, as);
+    const at = { setting: `${place}: tools.${own}`, source: null };
+    const wrong = findNameProblem(name);
+    if (wrong !== null) problems.push({ ...at, ...wrong });
     if ([...names.values()].includes(name))
       problems.push({
-        setting: `${place}: tools.${own}`,
+        ...at,
         value: name,
-        source: null,
         problem: 'is the name of another tool of the entry, too',
         right: 'another name, with `as`',
       });

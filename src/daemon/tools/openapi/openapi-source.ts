@@ -5,6 +5,7 @@ import { BEARER, credentialHeader } from '../downstream/credential-form.ts';
 import { checkSchema } from '../schema/compile-schema.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
+import { findNameProblem } from '../tool-names.ts';
 import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
 import { checkStructure } from './check-structure.ts';
 import {
@@ -157,6 +158,8 @@ function readTool(
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = createOpenApiTool(entry, told, operation, { info, parameters });
     refuseInvalidSchema(tool, found);
+    const wrong = findNameProblem(tool.name);
+    if (wrong !== null) problems.push({ ...place, ...wrong });
     problems.push(...unconfirmable(tool, place));
     const unknown = unknownInSummary(tool);
     if (unknown !== undefined) {

@@ -49,12 +49,6 @@ export function withOriginalNames(schema: JsonSchema, args: ToolArguments): Tool
   return known === undefined ? args : (restore(args, [schema], known) as ToolArguments);
 }
 
-/** A name of at most 64 characters. A longer one is cut, and gets a hash of the whole, so that it is always the same. */
-export function shortName(name: string, whole = name): string {
-  if (name.length <= MAX_LENGTH) return name;
-  return withHash(name, whole);
-}
-
 function withHash(name: string, whole: string): string {
   const hash = createHash('sha256').update(whole).digest('hex').slice(0, 8);
   return `${name.slice(0, MAX_LENGTH - hash.length - 1)}_${hash}`;
@@ -84,7 +78,7 @@ function createAliases(names: ReadonlySet<string>): ReadonlyMap<string, string> 
 
 function safeForm(name: string): string {
   const safe = name.replace(/[^A-Za-z0-9_.-]/gu, (character) => IN_WORDS[character] ?? '_');
-  return shortName(safe === '' ? '_' : safe, name);
+  return safe.length > MAX_LENGTH ? withHash(safe, name) : safe || '_';
 }
 
 function rename(schema: JsonSchema, aliases: ReadonlyMap<string, string>): JsonSchema {

@@ -246,15 +246,13 @@ describe('a key that names no operation', () => {
 });
 
 describe('the name of a tool', () => {
-  it('is cut if it has more than 64 characters, and gets a hash, so that it is always the same', async () => {
+  it('is refused if it has more than 64 characters, unless `as` renames the tool', async () => {
     const long = 'x'.repeat(60);
-    const get = (operationId: string) => ({ get: { operationId, ...OK } });
-    const document = documentOf({ '/a': get(long), '/b': get(`${long}y`), '/c': get(`${long}/`) });
-    const keys = { [long]: {}, [`${long}y`]: {}, [`${long}/`]: {} };
-    const names = (await toolsOf(document, keys)).map(({ name }) => name);
-    expect(new Set(names).size).toBe(3);
-    for (const name of names) expect(name).toMatch(/^shop_x{50}_[0-9a-f]{8}$/);
-    expect((await toolsOf(document, { [`${long}y`]: {} }))[0]?.name).toBe(names[1]);
+    const document = documentOf({ '/a': { get: { operationId: long, ...OK } } });
+    expect(await problemsOf(document, { [long]: {} })).toEqual([
+      `tools[0].operations.${long} is a name of more than 64 characters`,
+    ]);
+    expect(await problemsOf(document, { [long]: { as: 'short' } })).toEqual([]);
     expect((await toolsOf(document, { [long]: {} }, { name: 'abc' }))[0]?.name).toBe(`abc_${long}`);
   });
 
