@@ -245,6 +245,11 @@ export async function endAttempt(outcome: CallOutcome, write: Attempt, run: Tool
   return { ...told, action_id: write.action_id };
 }
 
+/** The outcome of a write that is not sent, because the run ended while the write was being recorded. */
+export function notSent(write: Attempt, run: ToolRun): Promise<CallOutcome> {
+  return endAttempt(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
+}
+
 /**
  * The outcome of an attempt that follows another one. If it failed, the outcome of the earlier attempt is still
  * unknown: a 404 may mean that the earlier attempt succeeded, and a 409 may mean that it is still running.

@@ -30,7 +30,7 @@ export interface CompleteCall {
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * A tool as its source registers it. The record contains the policy of its calls, which only bind-tools.ts enforces.
+ * A tool as its source registers it. The record contains the policy of its calls, which only `bindTools` and `executeConfirmed` enforce.
  * The source only sends a call. `send` gets arguments that are checked and complete, and a client that is bound to the
  * origin of the source and carries the credential that the policy chose.
  */

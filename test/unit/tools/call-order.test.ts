@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
-import { type ConfirmedCall, executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
 import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation/desk.ts';
+import { type ConfirmedCall, executeConfirmed } from '../../../src/daemon/tools/confirmed-call.ts';
 import type {
   CallJournal,
   JournaledWrite,

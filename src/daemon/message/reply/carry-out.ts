@@ -1,7 +1,7 @@
 import type { ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
 import type { Action } from '../../store/actions/actions.ts';
 import { ClaimLost } from '../../store/failures.ts';
-import { type ConfirmedCall, type Executed, executeConfirmed } from '../../tools/bind-tools.ts';
+import { type ConfirmedCall, type Executed, executeConfirmed } from '../../tools/confirmed-call.ts';
 import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
 import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../../tools/perform-call.ts';

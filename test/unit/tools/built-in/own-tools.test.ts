@@ -8,8 +8,9 @@ import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../../src/daemon/store/memories/memories.ts';
 import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
-import { bindTools, executeConfirmed } from '../../../../src/daemon/tools/bind-tools.ts';
+import { bindTools } from '../../../../src/daemon/tools/bind-tools.ts';
 import { createMemoryTools } from '../../../../src/daemon/tools/built-in/own-tools.ts';
+import { executeConfirmed } from '../../../../src/daemon/tools/confirmed-call.ts';
 import { builtInSource } from '../../../../src/daemon/tools/describe-source.ts';
 import type { ToolRun } from '../../../../src/daemon/tools/perform-call.ts';
 import type { Sent, Tool, ToolAudience } from '../../../../src/daemon/tools/tool.ts';

@@ -1,0 +1,86 @@
+import type { ToolAnswer } from '../../agent/index.ts';
+import { unbindParameters } from './bind-parameters.ts';
+import { isOffered } from './bind-tools.ts';
+import { refusal } from './call-outcome.ts';
+import { endAttempt, notSent, prepareCall, sendAttempt, type ToolRun } from './perform-call.ts';
+import { reportCall } from './report-call.ts';
+import { canonicalJson } from './schema/read-arguments.ts';
+import type { CompleteCall, Tool, ToolArguments } from './tool.ts';
+
+/** A stored call that the person has confirmed. */
+export interface ConfirmedCall {
+  action_id: string;
+  tool: string;
+  /** All arguments as the person saw them, including the bound ones. */
+  args: ToolArguments;
+  /** Whether an earlier attempt may have been carried out. */
+  again: boolean;
+  /**
+   * Records that the call is about to be sent, unless an earlier attempt was recorded. Called only if the call is still
+   * the one that the person saw. False if the action is no longer pending. If it rejects, the call is not sent.
+   */
+  begin(): Promise<boolean>;
+}
+
+export type Executed =
+  | { outcome: 'made'; answer: ToolAnswer }
+  /** The action is no longer pending. Nothing was made. */
+  | { outcome: 'gone' }
+  /**
+   * The person's sign-in fills in other arguments than those that the person saw. Nothing was made. `call`: the call
+   * that would be made now; null if a claim is missing.
+   */
+  | { outcome: 'changed'; call: CompleteCall | null };
+
+/**
+ * Makes a confirmed call with the person's current credentials. The bound arguments are filled in again from them, and
+ * the call is made only if all arguments are those that the person saw. Rejects if the begin cannot be recorded, or if
+ * the run has ended.
+ */
+export async function executeConfirmed(
+  tools: readonly Tool[],
+  { action_id, tool: name, args, again, begin }: ConfirmedCall,
+  run: ToolRun,
+): Promise<Executed> {
+  const write = { action_id, key: action_id, again };
+  const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
+  if (!tool) {
+    if (!(await begin())) return { outcome: 'gone' };
+    const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
+    return { outcome: 'made', answer: (await endAttempt(gone, write, run)).answer };
+  }
+  const unmade: (Exclude<Executed, { outcome: 'made' }> | { outcome: 'unrecorded'; error: unknown })[] = [];
+  const answer = await reportCall(tool, run, async (within) => {
+    const prepared = await prepareCall(tool, unbindParameters(tool, args), within);
+    const isPrepared = 'credential' in prepared;
+    const isChanged = isPrepared
+      ? canonicalJson(prepared.args) !== canonicalJson(args)
+      : prepared.reason === 'claim_missing';
+    if (isChanged) {
+      const changed = refusal(
+        'arguments_changed',
+        'Nothing was done: the sign-in of the person has changed.',
+      );
+      // An earlier attempt may have been carried out with the arguments that the person saw.
+      if (again) return endAttempt(changed, write, within);
+      unmade.push({ outcome: 'changed', call: isPrepared ? { tool, args: prepared.args } : null });
+      return changed;
+    }
+    try {
+      if (!(await begin())) {
+        unmade.push({ outcome: 'gone' });
+        return refusal('confirmation_gone', 'Nothing was done: the action is no longer pending.');
+      }
+    } catch (error) {
+      unmade.push({ outcome: 'unrecorded', error });
+      return refusal('not_recorded', 'Nothing was done: it could not be recorded.');
+    }
+    if (!isPrepared) return endAttempt(prepared, write, within);
+    return within.limit.hasEnded ? notSent(write, within) : sendAttempt(prepared, write, within);
+  });
+  const [notMade] = unmade;
+  if (notMade?.outcome === 'unrecorded') throw notMade.error;
+  if (notMade) return notMade;
+  run.record?.({ tool, args: unbindParameters(tool, args), answer });
+  return { outcome: 'made', answer };
+}
