@@ -2,7 +2,7 @@ import type { AgentTool } from '../../agent/index.ts';
 import { toolNameInWords } from '../../channel/event-stream.ts';
 
 /** The only required argument of a tool, with its path in the arguments. */
-interface Argument {
+export interface Argument {
   /** The last name in its path. */
   name: string;
   path: readonly string[];

@@ -1,6 +1,6 @@
 import type { AgentRuntime, AgentTurn, ConfirmedAction } from '../../agent/index.ts';
 import type { UserLookUp } from './agent.ts';
-import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
+import { type Argument, type AskedTool, askedTool, titledTools } from './asked-tool.ts';
 import { serviceName } from './prompt.ts';
 import {
   failureWords,
@@ -107,8 +107,8 @@ function abilities(turn: AgentTurn): string {
 function toolLines({ tools }: AgentTurn): string[] {
   const titled = titledTools(tools);
   const shown = titled.slice(0, TOOLS_LISTED).map(({ title, argument }) => {
-    const name = `- **${plainText(title)}**`;
-    return argument === null ? name : `${name} and the ${plainText(fieldName(argument.name).toLowerCase())}`;
+    const name = `**${plainText(title)}**`;
+    return `- ${argument === null ? name : `${name}, followed by the ${argumentName(argument)}`}`;
   });
   const more = titled.length - shown.length;
   return more > 0 ? [...shown, `- and ${more} more`] : shown;
@@ -117,14 +117,15 @@ function toolLines({ tools }: AgentTurn): string[] {
 /** Calls a tool that was asked for by its title. @returns the reply */
 async function useTool(turn: AgentTurn, { tool, title, argument, args }: AskedTool): Promise<string> {
   const name = plainText(title);
-  if (args === null) {
-    const missing = plainText(fieldName(argument?.name ?? '').toLowerCase());
-    return `To do that, I need the ${missing}. Write **${name}** and the ${missing}.`;
-  }
+  const needed = argument === null ? '' : argumentName(argument);
+  if (args === null) return `To do that, I need the ${needed}. Write **${name}**, followed by the ${needed}.`;
   const answer = await tool.call(args);
   if (!answer.ok && SIGN_IN_NEEDED.test(answer.message))
     return turn.person ? SIGN_IN_REFUSED : 'I can’t do that yet, because you’re not signed in.';
-  if (!answer.ok) return `That did not work. ${failureWords(answer.message)}`;
+  if (!answer.ok) {
+    const path = `The argument \`${argument?.path.join('.')}\``;
+    return `That did not work. ${failureWords(answer.message).replace(plainText(path), () => `The ${needed}`)}`;
+  }
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.
   if (waits_for_confirmation === true) return 'I can do that once you confirm it.';
@@ -132,6 +133,11 @@ async function useTool(turn: AgentTurn, { tool, title, argument, args }: AskedTo
   const shown = valueAsMarkdown(answer.result);
   const whose = name.replace(/^My\b/, 'Your');
   return shown === '' ? `${whose}: I found nothing.` : `${whose}:\n\n${shown}`;
+}
+
+/** An argument, as people read it. */
+function argumentName({ name }: Pick<Argument, 'name'>): string {
+  return plainText(fieldName(name).toLowerCase());
 }
 
 /** The daemon's answer to a call that it did not make. */

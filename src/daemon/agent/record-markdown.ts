@@ -95,6 +95,8 @@ export function fieldName(name: string): string {
 
 /** The message of a refused call, with the status and the body of the answer. */
 const REFUSED = /^The call was refused with the status (\d+)\.(?: The answer was: (.*))?$/s;
+/** What such a message asks of the model itself, at its end. */
+const FOR_THE_MODEL = / Tell (?:the person|them)\b[^.]*\.$/;
 /** Members of an answer that may contain a sentence for people, as in RFC 9457 and in other APIs, best first. */
 const SENTENCES = ['detail', 'message', 'error', 'title'] as const;
 
@@ -104,7 +106,7 @@ const SENTENCES = ['detail', 'message', 'error', 'title'] as const;
  */
 export function failureWords(message: string): string {
   const [, status, body] = REFUSED.exec(message) ?? [];
-  if (status === undefined) return plainText(message);
+  if (status === undefined) return plainText(message.replace(FOR_THE_MODEL, ''));
   const said = sentenceIn(body ?? '');
   if (said === undefined) return `The request was refused (status ${status}).`;
   return plainText(said);

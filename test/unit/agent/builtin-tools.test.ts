@@ -103,7 +103,7 @@ describe('the only required argument of a tool', () => {
   ])('is requested from the person if %j contains no value for the schema %j', async (text, schema) => {
     const tool = aTool('Order status', needs('orderId', schema));
     expect(await say(text, [tool])).toBe(
-      'To do that, I need the order id. Write **Order status** and the order id.',
+      'To do that, I need the order id. Write **Order status**, followed by the order id.',
     );
     expect(tool.calls).toEqual([]);
   });
@@ -179,6 +179,20 @@ describe('the result of a tool is shown as Markdown:', () => {
     expect(await say('mine', [tool])).toBe('That did not work. The API is down.');
   });
 
+  test('an argument that does not fit is named as the list of abilities names it', async () => {
+    const message = 'The argument `order_id` must have at least 5 characters.';
+    const tool = aTool('Cancel order', CANCEL, { ok: false, message });
+    expect(await say('cancel order 7', [tool])).toBe(
+      'That did not work. The order id must have at least 5 characters.',
+    );
+  });
+
+  test('a failed call is reported without what its message asks of a model', async () => {
+    const message = 'It is not known whether this was done. Tell the person, and do not repeat it.';
+    const tool = aTool('Mine', {}, { ok: false, message });
+    expect(await say('mine', [tool])).toBe('That did not work. It is not known whether this was done.');
+  });
+
   test.each([
     [': {"error":"It is *shipped*."}', 'It is \\*shipped\\*.'],
     [': {"title":"Conflict","detail":"It is shipped"}', 'It is shipped'],
@@ -202,7 +216,7 @@ test('help lists the tools that a person can ask for', async () => {
     aTool('Cancel order', CANCEL),
     aTool('Delete all', { effect: 'write', confirm: 'always' }),
   ]);
-  expect(reply).toContain('\n- **My orders**\n- **Cancel order** and the order id\n');
+  expect(reply).toContain('\n- **My orders**\n- **Cancel order**, followed by the order id\n');
   expect(reply).not.toMatch(/Delete all|get_user/);
   const many = Array.from({ length: 25 }, (_, n) => aTool(`Tool ${n}`));
   expect(await say('help', many)).toContain('**Tool 19**\n- and 5 more');
