@@ -97,7 +97,7 @@ describe('agentd chat in a pipe', () => {
     );
     const expired = await chat(url, 'me', '--token', await token({ ttl: -5 }));
     expect([expired.code, expired.stdout]).toEqual([0, 'nobody\n']);
-    expect(expired.stderr).toContain('warning: the token has expired, so you are not signed in');
+    expect(expired.stderr).toContain('warning: the token has expired, so it signs nobody in');
     const none = await chat(url, 'me', '--token', 'secret-but-no-token');
     expect(none.stderr).toContain('warning: this is not a token');
     expect(none.stdout + none.stderr).not.toContain('secret-but-no-token');
@@ -181,6 +181,11 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     const jwt = await token({ sub: 'ada' });
     type(`${jwt}${KEY.enter}`);
     await shows('You write as ');
+    await shows('› ');
+    type(`/sign-in${KEY.enter}`);
+    await shows('Token (not shown): ');
+    type(`no token${KEY.enter}`);
+    await shows('Nothing has changed. You write as ');
     await shows('› ');
     type(`me${KEY.enter}`);
     await shows('ada@example.com');

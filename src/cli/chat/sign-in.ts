@@ -22,9 +22,9 @@ export async function readClaims(
   const decoded = decodeToken(token);
   const expiry = claimedExpiry(decoded);
   const isExpired = expiry !== null && expiry <= Date.now();
-  if (!isWellFormed(decoded)) note('warning: this is not a token, so you are not signed in');
+  if (!isWellFormed(decoded)) note('warning: this is not a token, so it signs nobody in');
   else if (isExpired)
-    note('warning: the token has expired, so you are not signed in; check it with `agentd token verify`');
+    note('warning: the token has expired, so it signs nobody in; check it with `agentd token verify`');
   if (url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
     note(`warning: the token is sent to ${url.hostname} unencrypted; use https:// if the server has it`);
   const { claims } = decoded;

@@ -11,20 +11,27 @@ export const SLASH_COMMANDS = {
 
 export type SlashCommand = keyof typeof SLASH_COMMANDS;
 
+const NEEDS_SPACE = 'A message that begins with / needs a space before it.';
+
 /**
  * The command in a line; null if the line is a message. A command is alone on its line, so that a message may begin with
- * a path.
+ * a path. What follows a command is never sent: after `/sign-in`, it is probably a token.
  * @returns a note for the person if it looks like a command, but is none
  */
 export function slashCommandIn(line: string): { command: SlashCommand } | { note: string } | null {
-  const word = line.trimEnd();
-  if (!/^\/[a-z-]*$/i.test(word)) return null;
+  const [, word, rest] = /^(\/[a-z-]*)(?:\s+(.*))?$/is.exec(line.trimEnd()) ?? [];
+  if (word === undefined) return null;
   const given = word.toLowerCase();
-  if (Object.hasOwn(SLASH_COMMANDS, given)) return { command: given as SlashCommand };
+  const isCommand = Object.hasOwn(SLASH_COMMANDS, given);
+  if (rest !== undefined)
+    return isCommand
+      ? { note: `${given} must be alone on its line, so nothing was sent. ${NEEDS_SPACE}` }
+      : null;
+  if (isCommand) return { command: given as SlashCommand };
   const near = nearest(given, Object.keys(SLASH_COMMANDS), 2);
   const meant = near === undefined ? '' : ` Did you mean ${near.name}?`;
   return {
-    note: `There is no command ${printable(word)}.${meant} /help lists the commands. A message that begins with / needs a space before it.`,
+    note: `There is no command ${printable(word)}.${meant} /help lists the commands. ${NEEDS_SPACE}`,
   };
 }
 

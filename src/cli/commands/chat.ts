@@ -56,18 +56,20 @@ export const command: CommandRecord = {
         : new (await import('../chat/terminal-view.ts')).TerminalView(stdout, findName);
       const terminal = [stderr, stdout].find(({ isTTY }) => isTTY);
       if (!input.isTTY || !terminal) return await answerLines(conversation, view, input);
-      out.note(`Connected to ${url.origin}. ${whoInWords(person)}`);
+      out.note(`Connected to ${url.origin}.\n${whoInWords(person)}`);
       out.note('/help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.\n\n');
       const prompt = new Prompt(input, terminal, Object.keys(SLASH_COMMANDS));
       return await talk(conversation, view, prompt, {
         async signIn(given) {
           const found = tokenIn(given ?? '', out.note);
           if (found === '') return view.note('No token was given, so nothing has changed.');
-          const before = person;
-          person = await readClaims(found, url, out.note);
+          const claimed = await readClaims(found, url, out.note);
+          if (claimed === null && person !== null)
+            return view.note(`Nothing has changed. ${whoInWords(person)}`);
           client.signIn(found);
           // A conversation belongs to one person.
-          const isNew = before !== null && before.key !== person?.key;
+          const isNew = person !== null && person.key !== claimed?.key;
+          person = claimed;
           if (isNew) conversation.restart();
           view.note(`${whoInWords(person)}${isNew ? ' This is a new conversation.' : ''}`);
         },

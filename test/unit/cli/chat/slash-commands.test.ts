@@ -14,8 +14,15 @@ describe('a command of the chat', () => {
   });
 
   it('is not a message that begins with a space or a path', () => {
-    for (const line of ['hello', ' /new', '/etc/hosts', '/new please'])
+    for (const line of ['hello', ' /new', '/etc/hosts', '/news please', ' /sign-in token'])
       expect(slashCommandIn(line)).toBe(null);
+  });
+
+  it('is not sent as a message with what follows it, which may be a token', () => {
+    for (const line of ['/sign-in eyJ.eyJ.sig', '/SIGN-IN\teyJ', '/new please'])
+      expect(slashCommandIn(line)).toEqual({
+        note: expect.stringMatching(/^\/(sign-in|new) must be alone on its line, so nothing was sent\. /),
+      });
   });
 
   it('is suggested for a similar word', () => {
