@@ -80,7 +80,7 @@ function ambiguous(given: string, ids: readonly string[]): Error {
   const shown = ids.slice(0, NAMED_MAX).map(printable);
   return failed(
     `several ids begin with '${printable(given)}'`,
-    `Write more of it: ${shown.join(', ')}${ids.length > shown.length ? ', …' : ''}.`,
+    ['Write more of it:', ...shown, ...(ids.length > shown.length ? ['…'] : [])].join('\n  '),
   );
 }
 

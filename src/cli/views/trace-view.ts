@@ -94,7 +94,7 @@ export function traceInWords(
     ],
     ...collectedInWords(trace),
     ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),
-  ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
+  ].flatMap((parts) => fillLines(parts.filter(Boolean).map(String).map(printable), width));
   const lines = trace.lines.length === 0 ? '' : out.table(LINE_COLUMNS, trace.lines, width);
   const findings = listFindings(trace);
   const codes = codesInWords(trace, findings, width);
@@ -105,6 +105,17 @@ export function traceInWords(
     findingsInWords(findings, trace.outcome, width, feedback?.rating === -1),
   ].join('');
   return [`${head.join('\n')}\n`, result, lines, codes].filter((part) => part !== '').join('\n');
+}
+
+/** The parts in as few lines as possible. A name is never on another line than its value. */
+function fillLines(parts: readonly string[], width: number): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const longer = `${lines.at(-1)}  ${part}`;
+    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer;
+    else lines.push(...(/^\S+ \S+$/.test(part) ? [part] : wrapText(part, width)));
+  }
+  return lines;
 }
 
 function collectedInWords({ turn_id, message_id, collected = [] }: TraceRecord): string[][] {

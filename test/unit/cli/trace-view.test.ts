@@ -45,6 +45,20 @@ describe('the timeline of a message', () => {
     );
   });
 
+  it('keeps each name with its value if the terminal is narrow', () => {
+    const { out } = capturedOutput();
+    expect(
+      traceInWords(trace('answered', []), { ...out, width: 30 })
+        .split('\n')
+        .slice(0, 4),
+    ).toEqual([
+      '2026-01-15T12:00:00.000Z',
+      'pigeon, user alice',
+      'answered in 42 ms',
+      'request r1  session s1',
+    ]);
+  });
+
   it('says of an answer that was rated bad how to try it again, and how to make a test of it', () => {
     const given = { turn_id: 't1', request_id: 'r1', session_id: 's1', platform: 'pigeon', user_id: 'alice' };
     const rated = (rating: 1 | -1) =>

@@ -28,7 +28,7 @@ describe('an id on the command line', () => {
     const refused = whole('web_ada').catch((error: unknown) => error);
     expect(await refused).toMatchObject({
       ...{ exitCode: 1, message: "several ids begin with 'web_ada'" },
-      advice: expect.stringMatching(/web_ada_1, web_ada_2|web_ada_2, web_ada_1/),
+      advice: expect.stringMatching(/:(\n {2}web_ada_[12]){2}$/),
     });
   });
 

@@ -59,7 +59,7 @@ export function findUnknownNames(
               name,
               layer,
               `is not a setting, but looks like ${meant}`,
-              `${meant}; or remove the name from the ${layer.source}`,
+              `${meant}; or remove the name from ${layer.kind === 'environment' ? 'the environment' : layer.source}`,
             ),
           );
         }
