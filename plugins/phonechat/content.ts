@@ -154,6 +154,10 @@ function readError({ code, title, message }: Fields): { code: number; title: str
 
 /** Texts that people read and that the agent did not write. */
 export const TEXTS = channelTexts('phonechat', {
+  how_to_sign_in: [
+    'How to sign in: near the end of a reply if the person must sign in first and SIGN_IN_URL is not set.',
+    'Please sign in on our website, and connect this chat there.',
+  ],
   text_only: [
     'The answer to content without text. {what} is one of the texts `phonechat_kind_…`.',
     'I can only read text, not {what}. Please describe it in words.',

@@ -78,6 +78,7 @@ const phonechat: PushPlugin = {
     // A person who hides the number has only the business-scoped id.
     idsOf: (given) => (isBusinessScopedId(given.trim()) ? [given.trim()] : listSpellings(given)),
     comparePhone,
+    how: TEXTS.how_to_sign_in,
   },
   simulator: async () => (await import('./simulator.ts')).simulator,
   texts: [...Object.values(TEXTS), ...Object.values(KINDS)],

@@ -1,7 +1,7 @@
 import { channelTexts } from '../../src/channel/index.ts';
 
 /** How to sign in, and out. Several texts end with these sentences. */
-const HOW = 'To sign in, send `/service-auth` followed by your token.';
+const HOW = 'To sign in, send `/service-auth` followed by the token from our website.';
 const HOW_AND_OUT = `${HOW} \`/service-auth off\` signs you out.`;
 
 /** Texts that people read and that the agent did not write. */

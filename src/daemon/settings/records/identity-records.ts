@@ -5,7 +5,7 @@ export const IDENTITY_RECORDS = {
   // Tokens
   JWT_SECRET_KEY: text(
     { reload: true, secret: true, several: true, shared: true, needed_for: ['tokens'] },
-    'Signing secret of user tokens (HS256; 256 bits recommended, 128 required in production and staging), or the PEM public key for RS256. While the secret is being changed, several, one per line (or a list in the configuration file): a token may be signed with any of them, and `agentd token issue` signs with the first (see agentd-identity(7), "Changing the key").',
+    'Signing secret of user tokens (HS256; 256 bits recommended, 128 required in production and staging), or the PEM public key for RS256. While the secret is being changed, list the new one and the old one: a token may be signed with any of them, and `agentd token issue` signs with the first (see agentd-identity(7), "Changing the key").',
   ),
   JWT_ALGORITHM: choice(
     {

@@ -104,9 +104,9 @@ describe('/service-auth', () => {
   });
 
   it.each([
-    ['', /^❌ .*JWT Malformed.* To sign in, send `\/service-auth` followed by your token/],
+    ['', /^❌ .*JWT Malformed.* To sign in, send `\/service-auth` followed by the token from our website/],
     ['   ', /^❌ .*JWT Malformed/],
-    ['help', /^To sign in, send `\/service-auth` followed by your token/],
+    ['help', /^To sign in, send `\/service-auth` followed by the token from our website/],
   ])('explains itself if there is no token: %j', async (text, explained) => {
     const { body } = await typed({ text });
     expect(body.response_type).toBe('ephemeral');
