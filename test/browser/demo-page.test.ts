@@ -42,9 +42,10 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await visitor.say('Cancel order 1004');
     const card = visitor.chat.locator('.card:not([hidden])');
     await card.getByRole('button').first().waitFor();
+    const requests = page.locator('.requests tbody tr');
+    await requests.filter({ hasText: 'GET /orders' }).waitFor();
     await picture(page, 'demo-asks');
     expect(await visitor.chat.getByText('yes or no').count()).toBe(0);
-    const requests = page.locator('.requests tbody tr');
     expect(await requests.filter({ hasText: '/cancel' }).count()).toBe(0);
     await card.getByRole('button').first().click();
     await card.locator('.outcome.done').waitFor();

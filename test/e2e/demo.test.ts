@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await visitor.answer.filter({ hasText: 'you’re not signed in' }).waitFor();
 
     await page.getByRole('button', { name: 'Ada Lovelace' }).click();
-    await page.getByText('sends a token of Ada Lovelace').waitFor();
+    await page.getByText('carries the token of ada@example.com').waitFor();
     await visitor.say('Who am I now?');
     await visitor.answer.filter({ hasText: 'Analytical engine, brass' }).waitFor();
     const row = rows
@@ -125,7 +125,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
         const visitor = follow(page);
         await page.goto(`${daemon.url}/demo`);
         await page.getByRole('button', { name }).click();
-        await page.getByText(`sends a token of ${name}`).waitFor();
+        await page.getByText(`carries the token of ${name.split(' ')[0]}`).waitFor();
         return visitor;
       }),
     );

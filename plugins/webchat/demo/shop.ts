@@ -149,7 +149,7 @@ async function showSignedIn(): Promise<void> {
   if (!person) words.textContent = 'Nobody is signed in: the API is called with default credentials.';
   else if ((await fetchToken(person.id)) === null)
     words.textContent = 'This daemon has no secret to sign a token with (JWT_ALGORITHM is not HS256).';
-  else words.textContent = `${person.email} · the chat sends a token of ${person.name} with each message`;
+  else words.textContent = `Each message carries the token of ${person.email}.`;
 }
 
 async function showRequests(): Promise<void> {
