@@ -34,6 +34,22 @@ function answerCodes(): { calls: string[]; state: string; links: object[]; token
 }
 
 describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
+  it('stays within a chat that is a part of the page', async () => {
+    chat.page.attributes = { 'data-token-url': '/token' };
+    chat.page.script =
+      "addEventListener('DOMContentLoaded', () => document.querySelector('main').append(document.createElement('agentd-chat')));";
+    chat.page.style = 'agentd-chat { display: block; width: 500px; height: 420px }';
+    chat.token = tokenFor('ada');
+    answerCodes();
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.chat.getByRole('button', { name: 'Continue on Slack or Telegram' }).click();
+    const sheet = visitor.chat.getByRole('region', { name: 'Continue on Slack or Telegram' });
+    const [inner, outer] = [await sheet.boundingBox(), await visitor.chat.boundingBox()];
+    if (inner === null || outer === null) throw new Error('the sheet or the chat is not shown');
+    expect([inner.x, inner.width]).toEqual([outer.x + 1, outer.width - 2]);
+    expect(inner.y + inner.height).toBe(outer.y + outer.height - 1);
+  });
+
   it('is offered to a signed-in person, who sees who has claimed the code before they confirm', async () => {
     chat.page.attributes = { 'data-token-url': '/token' };
     const ada = tokenFor('ada');

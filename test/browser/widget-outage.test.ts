@@ -43,10 +43,10 @@ describe.skipIf(withoutBrowser)('messages and answers', () => {
     await visitor.say('Count');
     await shows(visitor, 'One,');
     chat.goAway();
-    await visitor.status.filter({ hasText: 'Connection lost' }).waitFor();
-    await later(visitor, async () => (await status(visitor)).includes('Cannot reach the chat'));
+    await visitor.status.filter({ hasText: 'Reconnecting' }).waitFor();
+    await later(visitor, async () => (await status(visitor)).includes('No connection'));
     await expect.poll(() => texts(visitor)).toEqual(['Count', 'One,']);
-    await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
+    await visitor.chat.locator('.agent .meta', { hasText: 'Interrupted' }).waitFor();
     // The message was delivered. Only its answer is incomplete.
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     chat.away = false;
@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser)('messages and answers', () => {
     await visitor.trouble.getByText('The answer was interrupted').waitFor();
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half']);
     await visitor.page.reload();
-    await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
+    await visitor.chat.locator('.agent .meta', { hasText: 'Interrupted' }).waitFor();
     // The tool keeps its spinner, because it has not finished.
     expect(await visitor.chat.locator('.tool .spinner').count()).toBe(1);
     chat.script = (run) => {
@@ -91,7 +91,7 @@ describe.skipIf(withoutBrowser)('messages and answers', () => {
     await visitor.say('One');
     await undelivered(visitor).waitFor();
     await visitor.trouble.getByText('continues automatically').waitFor();
-    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
+    await visitor.status.filter({ hasText: 'No connection' }).waitFor();
     // The last message has no "Send again" button, because the error box below it has a button for that.
     expect(await visitor.chat.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await visitor.say('Two');
@@ -182,18 +182,14 @@ describe.skipIf(withoutBrowser)('the header', () => {
     chat.away = true;
     const visitor = await enter();
     await visitor.launcher.click();
-    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
+    await visitor.status.filter({ hasText: 'No connection' }).waitFor();
     chat.away = false;
     await later(visitor, async () => (await status(visitor)) === 'Ready to help');
     chat.away = true;
-    await later(visitor, async () => (await status(visitor)).includes('Cannot reach the chat'));
+    await later(visitor, async () => (await status(visitor)).includes('No connection'));
     await expect
       .poll(() => visitor.heard())
-      .toEqual([
-        'Cannot reach the chat. Trying again…',
-        'Ready to help',
-        'Cannot reach the chat. Trying again…',
-      ]);
+      .toEqual(['No connection. Retrying…', 'Ready to help', 'No connection. Retrying…']);
   });
 
   it('shows that the service is unreachable if a gateway answers 502 instead', async () => {
@@ -201,7 +197,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
       url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
     const visitor = await enter();
     await visitor.say('Hello');
-    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
+    await visitor.status.filter({ hasText: 'No connection' }).waitFor();
     chat.refuse = () => null;
     await later(visitor, () => chat.received.length === 1);
     await shows(visitor, 'Fine.');
@@ -251,7 +247,7 @@ describe.skipIf(withoutBrowser)('a new conversation', () => {
     await stopped.promise;
     await visitor.chat.getByRole('button', { name: 'Undo' }).click();
     await shows(visitor, /^So much$/);
-    await visitor.chat.locator('.agent .foot', { hasText: 'Stopped' }).waitFor();
+    await visitor.chat.locator('.agent .meta', { hasText: 'Stopped' }).waitFor();
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
   });
 });

@@ -171,7 +171,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     await visitor.page.emulateMedia({ colorScheme: 'light' });
     await visitor.page.context().setOffline(true);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
-    await visitor.trouble.getByText('seem to be offline').waitFor();
+    await visitor.trouble.getByText('You are offline. Your message').waitFor();
     await picture(visitor.page, 'offline');
     expect(await faults(visitor.page)).toEqual([]);
     await visitor.page.context().setOffline(false);
@@ -560,7 +560,7 @@ describe.skipIf(withoutBrowser)('a screen reader', () => {
     await visitor.trouble.getByRole('button').click();
     await visitor.page.keyboard.press('Escape');
     resolve();
-    await visitor.page.getByRole('button', { name: 'Open chat: there is a new answer' }).waitFor();
+    await visitor.page.getByRole('button', { name: 'Open chat: new answer' }).waitFor();
     await picture(visitor.page, 'unread');
   });
 });

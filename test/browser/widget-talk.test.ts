@@ -121,7 +121,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await shows(visitor, /^One, two,/);
     const run = chat.lastRun;
     run.drop();
-    await visitor.chat.locator('.status', { hasText: 'Connection lost' }).waitFor();
+    await visitor.chat.locator('.status', { hasText: 'Reconnecting' }).waitFor();
     await until(() => run.readers.size === 1);
     resolve();
     await shows(visitor, /^One, two, three\.$/);
@@ -206,7 +206,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '60' }) : null;
     const visitor = await enter({ clock: true });
     await visitor.say('Hello');
-    await visitor.trouble.getByText('many messages in a short time').waitFor();
+    await visitor.trouble.getByText('too many messages').waitFor();
     const button = visitor.trouble.getByRole('button');
     await until(async () => /^Try again in \d+ s$/.test((await button.textContent()) ?? ''));
     expect(await button.getAttribute('aria-disabled')).toBe('true');
@@ -219,9 +219,9 @@ describe.skipIf(withoutBrowser)('a failure', () => {
   });
 
   it.each([
-    ['repetition', 'the same message several times'],
+    ['repetition', 'the same message too many times'],
     ['turn_limit', 'conversation is too long'],
-    ['rate_limit', 'many messages in a short time'],
+    ['rate_limit', 'too many messages'],
   ])('caused by the loop guard (%s) is explained in words', async (reason, words) => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'loop_guard_blocked', {}, { reason }) : null;
@@ -236,7 +236,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     const visitor = await enter();
     await visitor.page.context().setOffline(true);
     await visitor.say('Hello');
-    await visitor.trouble.getByText('You seem to be offline').waitFor();
+    await visitor.trouble.getByText('You are offline. Your message').waitFor();
     await visitor.chat.getByText('You are offline', { exact: true }).first().waitFor();
     await visitor.page.context().setOffline(false);
     await shows(visitor, 'Fine.');

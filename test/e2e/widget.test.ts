@@ -116,7 +116,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await daemon.stop();
     await visitor.say('away');
     await visitor.chat.getByText('Not delivered').waitFor();
-    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
+    await visitor.status.filter({ hasText: 'No connection' }).waitFor();
     dictation.say('away', 'Here I am.');
     dictation.end('away');
     daemon = await startDaemonHere({ directory, env: again() });

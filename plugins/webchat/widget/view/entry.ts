@@ -67,9 +67,10 @@ export class EntryView {
         this.#meta.append(
           copyButton(texts, actions.say, [texts.copyAnswer, 'copy-answer'], () => this.#text),
         );
+    } else {
+      if (entry.from === 'visitor') this.element.append(heard(texts.you));
+      this.element.append(this.#body, this.#foot);
     }
-    if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body, this.#foot);
-    if (entry.from === 'widget') this.element.append(this.#body);
   }
 
   /**
@@ -100,7 +101,7 @@ export class EntryView {
       set(this.#signIn, { hidden: state === 'writing' || !needsSignIn(entry) });
       this.#showMeta(entry);
     } else this.#body.textContent = withoutTricks(entry.text);
-    this.#showFoot(state === 'writing' && this.#text !== '' ? 'done' : state);
+    this.#showFoot(this.#meta.hidden && (state !== 'writing' || this.#text === '') ? state : 'done');
     return true;
   }
 
@@ -142,7 +143,8 @@ export class EntryView {
     const isAnswer = state !== 'writing' && this.#text !== '' && asks === undefined && !needsSignIn(entry);
     const { actsAs, notSignedIn } = this.#texts;
     const whose = acted_as === null ? notSignedIn : acted_as && fill(actsAs, { name: acted_as });
-    this.#whose.textContent = (this.#actions.showsCredentials && whose) || '';
+    const end = state !== 'done' && state !== 'writing' && this.#texts[state];
+    this.#whose.textContent = [end, this.#actions.showsCredentials && whose].filter(Boolean).join(' · ');
     set(this.#meta, { hidden: !isAnswer });
     this.#showThumbs(entry);
   }
