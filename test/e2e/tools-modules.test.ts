@@ -210,6 +210,8 @@ describe('agentd tools', () => {
     expect(stdout).toContain('"phone": "+15550100"');
     expect(stdout + stderr).not.toContain(bearer);
     expect(api.seen('/users')).toMatchObject([{ bearer }]);
+    const [line] = JSON.parse((await cli(['audit', '--json'])).stdout);
+    expect(line).toMatchObject({ command: 'tools call', about: 'look_up', person: expect.any(String) });
   });
 
   test('call of a tool that writes needs --yes if there is no terminal', async () => {

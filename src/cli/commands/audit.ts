@@ -22,7 +22,7 @@ const READ_MAX = 10_000;
 
 export const command: CommandRecord = {
   description:
-    "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `feedback show`, `memory forget`, `tools trust`, `tools call` for a tool that writes, `keys rotate` and `remove`, `reload`, `replay`, `eval add`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC (its beginning, unless `--wide` is given), so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
+    "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `feedback show`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `reload`, `replay`, `eval add`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC (its beginning, unless `--wide` is given), so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
   args: { ...WHO_ARGUMENT },
   options: {
     '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',

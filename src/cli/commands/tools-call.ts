@@ -10,10 +10,11 @@ import {
 } from '../../daemon/admin/operator-call.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { readConfiguration, type Settings, unusualPlace } from '../../daemon/admin/settings.ts';
-import { StoreMissing } from '../../daemon/admin/store.ts';
+import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { type SignOutMarks, tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -25,7 +26,7 @@ export const command: CommandRecord = {
   description: [
     'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields.',
     'With --token it acts as the person of that token, which is validated first. Without --token nobody is signed in. It shows each request without its token, the status of the answer, and the result as the agent would get it.',
-    'You confirm instead of the person: before a tool that writes, the command asks you, or needs --yes. A call of a tool that writes is recorded in the journal of actions, with your name, and in the audit log.',
+    'You confirm instead of the person: before a tool that writes, the command asks you, or needs --yes. Each call is recorded in the audit log, and that of a tool that writes in the journal of actions, with your name.',
     'Exit code 1 if there is no such tool, the token is invalid, or the call fails.',
     'With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, credential, status}], ok, result | message, headers?}.',
   ].join('\n\n'),
@@ -63,7 +64,14 @@ export const command: CommandRecord = {
           if (report === null) throw failed(`the tool ${tool.name} works only within a conversation`);
           return report;
         };
-        if (tool.effect === 'read') return make(null);
+        const note = (store: Pick<Store, 'audit'>) => {
+          const who = person === null ? {} : { who: { person: person.person } };
+          return noteAudit(store, { command: 'tools call', about: tool.name, ...who });
+        };
+        if (tool.effect === 'read') {
+          await withExistingStore(options, note);
+          return make(null);
+        }
         return withStore(options, async (store, settings) => {
           const { seal, knowsKey } = await openAdministratorSeal(settings);
           if (!knowsKey)
@@ -71,6 +79,7 @@ export const command: CommandRecord = {
               'the call cannot be recorded: the key that seals records is not known here',
               'Run the command with the STATE_DIR or the TOKEN_ENCRYPTION_KEY of the daemon.',
             );
+          await note(store);
           return make(operatorJournal(store, seal, person?.person ?? null));
         });
       },
@@ -98,15 +107,8 @@ async function readPerson(
   const { token } = options;
   if (token === undefined) return null;
   const marks: SignOutMarks = {
-    covers: async (origin) => {
-      try {
-        return await withStore(options, ({ signOutMarks }) => signOutMarks.covers(origin));
-      } catch (error) {
-        // No daemon has stored anything yet.
-        if (error instanceof StoreMissing) return false;
-        throw error;
-      }
-    },
+    covers: async (origin) =>
+      (await withExistingStore(options, ({ signOutMarks }) => signOutMarks.covers(origin))) ?? false,
   };
   const validator = await tokenValidator(settings, operatorLog(note), marks);
   const verdict = await validator.validate(
@@ -114,6 +116,19 @@ async function readPerson(
   );
   if (verdict.valid) return verdict;
   throw failed(`the token is invalid: ${verdict.reason}`, 'Check it with `agentd token verify -`.');
+}
+
+/** Undefined if no daemon has stored anything yet. */
+async function withExistingStore<T>(
+  options: OptionValues,
+  work: (store: Store) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await withStore(options, work);
+  } catch (error) {
+    if (error instanceof StoreMissing) return undefined;
+    throw error;
+  }
 }
 
 async function askFirst(

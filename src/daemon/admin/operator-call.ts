@@ -19,7 +19,7 @@ import { checkArguments } from '../tools/schema/check-arguments.ts';
 import type { Tool, ToolArguments } from '../tools/tool.ts';
 import { Trace } from '../trace/trace.ts';
 import type { ValidToken } from './tokens.ts';
-import { noteAudit, systemUser } from './who.ts';
+import { systemUser } from './who.ts';
 
 /** One call of a tool that an operator makes, under the rules of a conversation. Loads everything that a call needs. */
 export type { CallJournal, ToolArguments };
@@ -127,8 +127,6 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
     async start({ action_id }, call) {
       const close = (field: 'args' | 'summary', text: string) =>
         closeActionText(seal, action_id, field, text);
-      const who = person === null ? {} : { who: { person } };
-      await noteAudit(store, { command: 'tools call', about: call.tool.name, ...who });
       const { outcome } = await store.actions.start(null, {
         ...{ action_id, person, operator: systemUser(), tool: call.tool.name },
         ...{ session_tag: null, session_id: null, platform: null, user_id: null, alias_id: null },
