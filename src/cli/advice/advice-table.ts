@@ -30,7 +30,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
   // Tokens (agentd-token(1))
   'JWT Malformed': {
     happened: `The value sent as a token is not a JWT: it does not have three parts, or they cannot be decoded. ${NOT_AS_PERSON}.`,
-    todo: 'Check what the client sends: the token alone, without quotes, after `Bearer `. `agentd token verify` shows which part is wrong.',
+    todo: 'Check what the client sends: the token alone, without quotes, after `Bearer `.',
   },
   'Algorithm Not Allowed': {
     happened: `The token is not signed with the algorithm of JWT_ALGORITHM. ${NOT_AS_PERSON}.`,
@@ -42,7 +42,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   'Missing Required Claims': {
     happened: `The token lacks \`sub\`, \`email\` or \`exp\`. ${NOT_AS_PERSON}.`,
-    todo: 'Have the site add all three claims. `agentd token verify` shows the claims of a token.',
+    todo: 'Have the site add all three claims.',
   },
   'Token Expired': { happened: `The token has expired. ${NOT_AS_PERSON}.`, todo: RENEW },
   'Signed Out': {

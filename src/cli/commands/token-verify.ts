@@ -1,5 +1,6 @@
 import { Secret } from '../../daemon/admin/texts.ts';
 import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
+import { adviceFor } from '../advice/advice.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
@@ -7,6 +8,7 @@ import { durationInWords, isoTimeOrNull } from '../names/typed-values.ts';
 import type { Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
+import { wrapText } from '../wrap-text.ts';
 
 export const command: CommandRecord = {
   description:
@@ -67,12 +69,18 @@ function inWords(
   const { valid, reason, claims, user } = report;
   const paragraphs = [
     out.table(STEP_COLUMNS, steps),
-    valid ? 'The token is valid.\n' : `The token is invalid: ${reason}\n`,
+    reason === null ? 'The token is valid.\n' : refusalInWords(reason, out.width),
     claims ? out.table(claimColumns(valid), Object.entries(claims)) : '',
     expiryInWords(report, now),
     user ? `User context\n${out.details(USER_COLUMNS, { ...user, hint })}` : '',
   ];
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n');
+}
+
+function refusalInWords(reason: string, width: number): string {
+  const todo = adviceFor(reason)?.todo;
+  const advice = todo === undefined ? [] : wrapText(todo, width);
+  return `${[`The token is invalid: ${reason}`, ...advice].join('\n')}\n`;
 }
 
 function claimColumns(isValid: boolean): Column<[name: string, value: unknown]>[] {

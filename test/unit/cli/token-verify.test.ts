@@ -159,7 +159,7 @@ describe('agentd token verify', () => {
     expect(code).toBe(1);
     expect(text).toMatch(/\nsignature +not checked: JWT_VERIFY_SIGNATURE=false\n/);
     expect(text).toMatch(/\nexpiry +Token Expired\nnot before +not reached\n/);
-    expect(text).toContain('\nThe token is invalid: Token Expired\n');
+    expect(text).toMatch(/\nThe token is invalid: Token Expired\n.*\bnew token\b/);
     expect(text).toContain('\nCLAIM (not to be trusted)');
     expect(text).toContain('\nExpired 2026-01-14T11:00:00.000Z, 1 day 1 h ago.\n');
     expect(text).not.toContain('User context');
