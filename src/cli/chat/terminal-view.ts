@@ -205,7 +205,11 @@ const SIGNS = {
 } as const satisfies Readonly<Record<string, Span>>;
 
 function toolLines({ title, status, needs_sign_in }: ToolActivity, look: Look): string[] {
-  const end = needs_sign_in ? ' needs you to sign in: /sign-in' : status === 'failed' ? ' did not work' : '';
+  const end = needs_sign_in
+    ? ': sign in first, with /sign-in'
+    : status === 'failed'
+      ? ': that did not work'
+      : '';
   return signed(needs_sign_in ? 'locked' : status, { text: `${title}${end}`, formats: ['dim'] }, look);
 }
 

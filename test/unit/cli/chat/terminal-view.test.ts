@@ -65,8 +65,8 @@ describe('an answer on a terminal', () => {
       [
         '',
         '✓ My orders',
-        '! Cancel order needs you to sign in: /sign-in',
-        '✗ Other did not work',
+        '! Cancel order: sign in first, with /sign-in',
+        '✗ Other: that did not work',
         '',
         'Two orders.',
         '\n',
