@@ -61,7 +61,8 @@ export class Graph {
    * @param number_id id of the business number that sends it
    */
   async post(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
-    const failure = await this.#call(number_id, body, signal);
+    const path = `${encodeURIComponent(number_id)}/messages`;
+    const failure = await this.#post(path, { messaging_product: 'whatsapp', ...body }, signal);
     this.#note(failure, body.type !== undefined);
     return failure;
   }
@@ -84,7 +85,7 @@ export class Graph {
     const outcome = await this.#ask(path, { method: 'GET' });
     if ('reason' in outcome) return outcome;
     const number = asString(outcome.answer.display_phone_number);
-    if (number === undefined) return { reason: 'the response is not from the platform', final: false };
+    if (number === undefined) return NOT_FROM_PLATFORM;
     const name = asString(outcome.answer.verified_name);
     return { shown: name === undefined ? number : `${number} (${name})`, number };
   }
@@ -110,14 +111,14 @@ export class Graph {
    */
   setWebhook(number_id: string, url: string): Promise<Failure | null> {
     const { verify_token } = this.#configured;
-    return this.#change(encodeURIComponent(number_id), {
+    return this.#post(encodeURIComponent(number_id), {
       webhook_configuration: { override_callback_uri: url, verify_token },
     });
   }
 
   /** Subscribes the app to the webhooks of a business account. Never throws. */
   subscribe(account_id: string): Promise<Failure | null> {
-    return this.#change(`${encodeURIComponent(account_id)}/subscribed_apps`, {});
+    return this.#post(`${encodeURIComponent(account_id)}/subscribed_apps`, {});
   }
 
   /** Names of the apps that are subscribed to the webhooks of a business account. Never throws. */
@@ -129,34 +130,18 @@ export class Graph {
     return { names: apps.map(({ name, id }) => asText(name) ?? String(id)) };
   }
 
-  async #change(path: string, body: JsonObject): Promise<Failure | null> {
-    const outcome = await this.#ask(path, {
+  /** The platform has accepted what it does not refuse: a server in its place (PHONECHAT_API_URL) may say no more. */
+  async #post(path: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
+    const request = {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
-    });
+    };
+    const outcome = await this.#ask(path, request, signal);
     if ('reason' in outcome) return outcome;
-    return outcome.answer.success === true
-      ? null
-      : { reason: 'the response is not from the platform', final: false };
-  }
-
-  async #call(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
-    const outcome = await this.#ask(
-      `${encodeURIComponent(number_id)}/messages`,
-      {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ messaging_product: 'whatsapp', ...body }),
-      },
-      signal,
-    );
-    if ('reason' in outcome) return outcome;
-    const { messages, success } = outcome.answer;
-    // A proxy may answer with an HTML page and status 200. The platform has accepted the message only if the answer
-    // says so.
-    if (Array.isArray(messages) || success === true) return null;
-    return { reason: 'the response is not from the platform', final: false, platform: 'unreachable' };
+    return outcome.answer.success === false
+      ? { reason: 'the platform did not accept the request', final: false }
+      : null;
   }
 
   /** Calls the API. Never throws. @param path path below the version */
@@ -176,8 +161,9 @@ export class Graph {
         signal: AbortSignal.any(limits),
       });
       const answer = objectIn(await readAnswer(response, ANSWER_MAX));
-      const error = errorIn(answer);
-      return response.ok && error === null ? { answer } : toFailure(response, error);
+      const error = errorIn(answer ?? {});
+      if (!response.ok || error !== null) return toFailure(response, error);
+      return answer === null ? NOT_FROM_PLATFORM : { answer };
     } catch (error) {
       return { reason: whyUnreachable(error), final: false, platform: 'unreachable' };
     }
@@ -229,14 +215,21 @@ function toFailure({ status, headers }: Response, error: ErrorWords | null): Fai
   };
 }
 
-function objectIn(text: string | null): Fields {
+/** The members of an answer; null if it is not a JSON object, but for example the page of a proxy. */
+function objectIn(text: string | null): Fields | null {
   try {
-    return asFields(JSON.parse(text ?? ''));
+    return asObjects([JSON.parse(text ?? '')])[0] ?? null;
   } catch {
-    // The answer is the page of a proxy, so only its status matters.
-    return {};
+    return null;
   }
 }
+
+/** A proxy may answer with a page and status 200. */
+const NOT_FROM_PLATFORM: Failure = {
+  reason: 'the response is not from the platform',
+  final: false,
+  platform: 'unreachable',
+};
 
 /**
  * Describes a network error. Its message is not used: if a header cannot be sent, the message quotes that header, which

@@ -119,9 +119,26 @@ describe('a reply', () => {
     expect(JSON.stringify(scope.logged)).not.toContain('EAAG');
   });
 
-  it('is sent again if the answer is not from the platform, because the page of a proxy may have a success status', async () => {
-    const sending = parts(() => new Response('<title>Welcome</title>')).sender.send(reply('Hello.'));
-    await expect(sending).rejects.toMatchObject({ final: false, platform: 'unreachable' });
+  it.each(['<title>Welcome</title>', '', '[]', '"ok"', 'null'])(
+    'is sent again if the answer is not from the platform, because the page of a proxy may have a success status: %j',
+    async (page) => {
+      const sending = parts(() => new Response(page)).sender.send(reply('Hello.'));
+      await expect(sending).rejects.toMatchObject({ final: false, platform: 'unreachable' });
+    },
+  );
+
+  it('is sent once if a server in the place of the platform accepts it and says no more', async () => {
+    let sent = 0;
+    await parts(() => {
+      sent++;
+      return new Response('{}');
+    }).sender.send(reply('Hello.'));
+    expect(sent).toBe(1);
+  });
+
+  it('is sent again if the platform says that it did not accept it', async () => {
+    const sending = parts(() => new Response('{"success":false}')).sender.send(reply('Hello.'));
+    await expect(sending).rejects.toMatchObject({ final: false });
   });
 });
 
