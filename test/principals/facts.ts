@@ -83,8 +83,8 @@ export interface Told {
 
 /** A message that is answered on a stream. */
 export interface StreamedMessage extends WebMessage {
-  /** The person of the cookie that was sent with the message, if there was only one cookie and it was valid. */
-  cookie: Person | null;
+  /** The credential of the only cookie that was sent with it. */
+  cookie: Presented;
 }
 
 /** A request that reads or stops a stream. */

@@ -30,7 +30,7 @@ import {
 export class StreamChecker extends Checker {
   /** Checks a message that is stored until its stream is opened. */
   ask(sent: StreamedMessage, seen: SeenAsked): Problem[] {
-    const message = { ...sent, presented: this.valid(sent.presented) };
+    const message = { ...sent, presented: this.valid(sent.presented), cookie: this.valid(sent.cookie) };
     const key = keyOf(message);
     if (key !== null && isStillRunning(seen)) return [];
     const fingerprint = fingerprintOf(message);
@@ -93,7 +93,8 @@ export class StreamChecker extends Checker {
     const { message } = stream;
     const cookie = message.presented.kind === 'signed-out' ? NONE : request.cookie;
     const isMeant =
-      personOf(cookie) !== null && [personOf(message.presented), message.cookie].includes(personOf(cookie));
+      personOf(cookie) !== null &&
+      [message.presented, message.cookie].map(personOf).includes(personOf(cookie));
     const counted = isMeant ? cookie : NONE;
     const chosen = counted.kind === 'none' ? request.query : counted;
     if (stream.keptUnder !== null && isStillRunning(seen)) {

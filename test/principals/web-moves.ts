@@ -125,10 +125,9 @@ export class WebMoves {
     const { status, headers, body } = await this.#stage.world.request(actor.address, request);
     const { stream_id: stream = null, code = null } = JSON.parse(body) as Record<string, string | undefined>;
     const cookie = headers.get('set-cookie') ?? null;
-    const personOfCookie = this.#stage.presented(cookies.length === 1 ? cookies[0] : undefined);
     const streamed = {
       ...message,
-      cookie: personOfCookie.kind === 'person' ? personOfCookie.person : null,
+      cookie: this.#stage.presented(cookies.length === 1 ? cookies[0] : undefined),
     };
     const isConcurrent = this.#stage.isConcurrent;
     const asked: Judge = (checker) => {
