@@ -101,7 +101,10 @@ export class StreamChecker extends Checker {
       if (seen.status === 200) this.#endUnanswered(stream, personOf(chosen), chosen === request.query);
       return [];
     }
-    const people = [personOf(cookie), personOf(request.query)].filter((person) => person !== null);
+    // The token that is not chosen may have been compared before the session got its owner at the same time.
+    const isComparedBefore = seen.isConcurrent && seen.code === null && stream.state === 'waiting';
+    const compared = isComparedBefore ? [chosen] : [cookie, request.query];
+    const people = compared.map(personOf).filter((person) => person !== null);
     const isOfAnother = people.some((person) => this.#isOfAnother(stream, person));
     // If a message gives the session to somebody else at the same time, the run can begin, and then be refused.
     const isRefusedByRun =
