@@ -127,17 +127,16 @@ function reloadOnHangUp({ reloader }: Daemon, log: Log): void {
   });
 }
 
-/**
- * How soon after a signal the launcher (bin/agentd.js) passes on the same signal, ms, if it was sent to the whole process
- * group.
- */
+/** How soon after a signal the program that started this process passes on the same signal, ms, if it was sent to the whole process group. */
 const ECHO_MS = 50;
+/** Whether this process was started by the launcher (bin/agentd.js) or by npm. On a terminal, Ctrl-C reaches both. */
+const isEchoed = () => process.connected || process.env.npm_lifecycle_event !== undefined;
 
 function untilStopped(daemon: Daemon, log: ProcessLog, manager: ServiceManager): Promise<number> {
   return new Promise((resolve, reject) => {
     let stopping: { since: number } | null = null;
     const stop = (signal: NodeJS.Signals) => {
-      if (stopping && process.connected && performance.now() - stopping.since < ECHO_MS) return;
+      if (stopping && isEchoed() && performance.now() - stopping.since < ECHO_MS) return;
       if (stopping) {
         log.beginLastLines();
         log.warn({ signal }, 'second signal: exiting at once');

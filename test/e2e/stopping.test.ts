@@ -111,22 +111,28 @@ test('a second signal makes the daemon exit at once with 1', async () => {
   await cut;
 });
 
-test('a signal to the whole process group counts once, although the launcher passes it on', async () => {
-  const launched = spawn(process.execPath, [BIN, 'serve'], {
-    cwd: directory,
-    env: { ...baseEnv(directory), AGENTD_HANDED_OVER: '1' },
-    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
-  });
-  let shown = '';
-  for await (const text of launched.stdout as Readable) {
-    shown += text;
-    if (shown.includes('ready on')) break;
-  }
-  const exited = once(launched, 'exit');
-  launched.kill('SIGTERM');
-  launched.kill('SIGINT');
-  expect(await exited).toEqual([0, null]);
-});
+test.each([
+  ['the launcher', { AGENTD_HANDED_OVER: '1' }, 'ipc'],
+  ['npm', { npm_lifecycle_event: 'start' }, 'ignore'],
+] as const)(
+  'a signal to the whole process group counts once, although %s passes it on',
+  async (_who, env, ipc) => {
+    const launched = spawn(process.execPath, [BIN, 'serve'], {
+      cwd: directory,
+      env: { ...baseEnv(directory), ...env },
+      stdio: ['ignore', 'pipe', 'ignore', ipc],
+    });
+    let shown = '';
+    for await (const text of launched.stdout as Readable) {
+      shown += text;
+      if (shown.includes('ready on')) break;
+    }
+    const exited = once(launched, 'exit');
+    launched.kill('SIGTERM');
+    launched.kill('SIGINT');
+    expect(await exited).toEqual([0, null]);
+  },
+);
 
 test('a pending request to the model is aborted when the grace period has ended', async () => {
   const model = await FakeModel.start();
