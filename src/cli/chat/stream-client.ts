@@ -258,7 +258,10 @@ const WORDS: Readonly<Record<string, Words>> = {
     happened: 'the daemon ended during the answer, and the rest of the answer is lost',
     todo: 'Ask again.',
   },
-  agent_failed: { happened: 'the agent failed', todo: `Ask again. ${LOG}` },
+  agent_failed: {
+    happened: 'the agent failed',
+    todo: `Run \`agentd doctor\`, which asks the model, too. ${LOG}`,
+  },
   agent_timeout: {
     happened: 'the answer took longer than AGENT_TIMEOUT_SECONDS',
     todo: 'Ask again, perhaps for less at once.',

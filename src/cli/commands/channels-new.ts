@@ -54,6 +54,6 @@ function inWords(name: string, directory: string, files: readonly string[]): str
   return [
     `wrote the channel ${name} to ${folder}: ${files.length} files; start with README.md`,
     `test it:  cd ${folder} && npm install && npm test`,
-    `run it:   MESSAGING_PLATFORMS=${folder} agentd serve --dev`,
+    `run it:   cd ${folder} && npm start`,
   ].join('\n');
 }

@@ -18,7 +18,7 @@ export const STATE_WORDS: Readonly<Record<PassedState, string>> = {
 export const GUARD_WORDS: Readonly<Record<string, string>> = {
   CIRCUIT_OPEN: 'The loop guard now blocks the user.',
   TURN_LIMIT: 'The loop guard blocks the session, which has reached its limit of messages.',
-  DUPLICATE: 'A message that was blocked arrived again.',
+  DUPLICATE: 'The same message arrived again.',
 };
 
 /** What a code in a log or a trace means, in one sentence. Undefined if it is not known. */
