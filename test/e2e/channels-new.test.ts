@@ -89,7 +89,7 @@ describe('agentd channels new', () => {
 
   it('writes a channel that a daemon runs from its folder, and that answers simulated messages', async () => {
     expect((await begin('pager', '--directory', 'plugins/pager')).stdout).toContain(
-      'MESSAGING_PLATFORMS=./plugins/pager agentd serve --dev',
+      'cd ./plugins/pager && npm start',
     );
     const env = {
       MESSAGING_PLATFORMS: './plugins/pager',
