@@ -91,9 +91,9 @@ export class DeedChecker extends CodeChecker {
       return [{ kind: 'leak', text }];
     }
     const isRefused = seen.status === 403 || seen.status === 409;
-    // Without a valid token, the stored context of the session is cleared before the question is looked for.
-    if (session && seen.status === 409 && (presented.kind === 'invalid' || presented.kind === 'signed-out'))
-      session.bound = null;
+    // The stored context of the session is replaced or cleared before the question is looked for.
+    if (session && seen.status === 409 && presented.kind !== 'none')
+      session.bound = presented.kind === 'person' ? { ...presented, user: sent.user } : null;
     // A press in another session may begin it, before it turns out that the question is not there.
     return isRefused
       ? []
