@@ -62,7 +62,7 @@ export class Graph {
    */
   async post(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
     const path = `${encodeURIComponent(number_id)}/messages`;
-    const failure = await this.#post(path, { messaging_product: 'whatsapp', ...body }, signal);
+    const failure = await this.#submit(path, { messaging_product: 'whatsapp', ...body }, signal);
     this.#note(failure, body.type !== undefined);
     return failure;
   }
@@ -111,14 +111,14 @@ export class Graph {
    */
   setWebhook(number_id: string, url: string): Promise<Failure | null> {
     const { verify_token } = this.#configured;
-    return this.#post(encodeURIComponent(number_id), {
+    return this.#submit(encodeURIComponent(number_id), {
       webhook_configuration: { override_callback_uri: url, verify_token },
     });
   }
 
   /** Subscribes the app to the webhooks of a business account. Never throws. */
   subscribe(account_id: string): Promise<Failure | null> {
-    return this.#post(`${encodeURIComponent(account_id)}/subscribed_apps`, {});
+    return this.#submit(`${encodeURIComponent(account_id)}/subscribed_apps`, {});
   }
 
   /** Names of the apps that are subscribed to the webhooks of a business account. Never throws. */
@@ -131,7 +131,7 @@ export class Graph {
   }
 
   /** The platform has accepted what it does not refuse: a server in its place (PHONECHAT_API_URL) may say no more. */
-  async #post(path: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
+  async #submit(path: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
     const request = {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },

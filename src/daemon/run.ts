@@ -127,9 +127,12 @@ function reloadOnHangUp({ reloader }: Daemon, log: Log): void {
   });
 }
 
-/** How soon after a signal the program that started this process passes on the same signal, ms, if it was sent to the whole process group. */
+/**
+ * How soon after a signal the program that started this process passes on the same signal, ms, if it was sent to the
+ * whole process group, as Ctrl-C on a terminal is.
+ */
 const ECHO_MS = 50;
-/** Whether this process was started by the launcher (bin/agentd.js) or by npm. On a terminal, Ctrl-C reaches both. */
+/** Whether that program passes signals on: the launcher (bin/agentd.js) and npm do. */
 const isEchoed = () => process.connected || process.env.npm_lifecycle_event !== undefined;
 
 function untilStopped(daemon: Daemon, log: ProcessLog, manager: ServiceManager): Promise<number> {

@@ -9,8 +9,8 @@ import { readArguments } from './schema/read-arguments.ts';
 import type { CompleteCall, Tool } from './tool.ts';
 
 /**
- * Binds the tools to one message. Only this function and `executeConfirmed` make calls, so the policy of calls is
- * enforced here for every source (agentd-agent(7), "Tools"). If a call fails, its answer says why. A call rejects only
+ * Binds the tools to one message. Only this function and `executeConfirmed` make calls, so the policy of calls
+ * holds for every source (agentd-agent(7), "Tools"). If a call fails, its answer says why. A call rejects only
  * if the run has ended.
  */
 export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {

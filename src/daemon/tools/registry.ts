@@ -13,7 +13,7 @@ import { closeSchema } from './schema/schema-parts.ts';
 import type { SourceEntry } from './source-entry.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
-import { findSameNames } from './tool-names.ts';
+import { findSameNames, TOOL_NAME } from './tool-names.ts';
 
 interface RegistryParts {
   access: ToolAccess;
@@ -89,8 +89,6 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
   };
 }
 
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
-
 /**
  * The record of a tool as the policy uses it. Each member that the policy uses is read once, so that a source cannot
  * change it between the check and the call. The record's `source` comes from the registry, not from the tool. Throws if
@@ -111,7 +109,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     idempotent,
   } = tool;
   if (tool.source !== source) throw new Error('it names a source that is not its own');
-  if (!NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
+  if (!TOOL_NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
   if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
   const policy = readConfirmPolicy(confirm);
   if (!('policy' in policy)) throw new Error('its `confirm` is no policy');

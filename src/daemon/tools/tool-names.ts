@@ -2,6 +2,9 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import type { McpEntry } from './source-entry.ts';
 import type { Tool } from './tool.ts';
 
+/** The names that all models accept. */
+export const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
 /**
  * The name under which a tool of a source is offered (agentd-agent(7), "Names").
  * @param prefix the `name` of the entry.
@@ -12,9 +15,9 @@ export function toolName(prefix: string, own: string, as?: string): string {
   return as ?? `${prefix}_${own}`.replace(/[^A-Za-z0-9_-]/g, '_');
 }
 
-/** What is wrong with the name of a tool: all models accept 64 characters. Null if nothing is. */
+/** What is wrong with the name that `toolName` made. Null if nothing is. */
 export function findNameProblem(name: string): Pick<SettingProblem, 'value' | 'problem' | 'right'> | null {
-  if (name.length <= 64) return null;
+  if (TOOL_NAME.test(name)) return null;
   return {
     value: name,
     problem: 'is a name of more than 64 characters',

@@ -8,6 +8,7 @@ import { readConfirmPolicy, unknownArguments } from '../confirmation/confirm-pol
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';
 import type { JsonSchema, Tool, ToolSourceInfo } from '../tool.ts';
+import { TOOL_NAME } from '../tool-names.ts';
 import { createModuleTool } from './module-tool.ts';
 
 const WANTED = 'a tool, or a list of tools, as default export (agentd-agent(7), "Modules")';
@@ -40,7 +41,6 @@ function createProblem({ place, module }: ModuleEntry, problem: string, right: s
   return { setting: place, value: module, source: null, problem, right };
 }
 
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const CREDENTIALS = ['user-or-default', 'user', 'default', 'none'];
 const MEMBERS = [
   'name',
@@ -66,7 +66,7 @@ function checkDefinition(exported: unknown): Refusal[] {
   const { public: shown, confirm_label } = exported;
   const found: (Refusal | null)[] = [
     expects(
-      typeof name === 'string' && NAME.test(name),
+      typeof name === 'string' && TOOL_NAME.test(name),
       '`name`',
       '1 to 64 letters, digits, `_` and `-`',
       name,

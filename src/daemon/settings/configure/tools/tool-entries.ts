@@ -3,6 +3,7 @@ import { type ConfirmPolicy, readConfirmPolicy } from '../../../tools/confirmati
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
+import { TOOL_NAME } from '../../../tools/tool-names.ts';
 import type { ConfigNode } from '../config-node.ts';
 
 export const CREDENTIALS = [
@@ -13,7 +14,6 @@ export const CREDENTIALS = [
   'exchange',
 ] as const satisfies readonly CredentialPolicy[];
 
-const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
 const RIGHT_PARAMETERS =
   'path parameters and what their values may be, such as { file: { allow_slash: true } }';
