@@ -283,6 +283,27 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     expect(chat.received[0]?.body.message).toBe('How do I pay?');
   });
 
+  it('shows in forced colors that the field has the focus', async () => {
+    const visitor = await enter();
+    await visitor.page.emulateMedia({ forcedColors: 'active' });
+    await visitor.launcher.click();
+    const ring = () =>
+      visitor.chat.locator('.composer').evaluate((element) => getComputedStyle(element).outlineStyle);
+    expect(await ring()).toBe('solid');
+    await visitor.chat.getByRole('button', { name: 'Close chat' }).focus();
+    expect(await ring()).toBe('none');
+    await conversation(visitor);
+    await picture(visitor.page, 'forced-colors');
+  });
+
+  it('shows messages on a page whose language is no valid tag', async () => {
+    chat.page.html = { lang: 'en_US' };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await visitor.answer.filter({ hasText: 'Fine.' }).waitFor({ timeout: 10_000 });
+    expect(visitor.complaints).toEqual([]);
+  });
+
   it('has no animations if the visitor prefers reduced motion', async () => {
     chat.script = () => undefined;
     const visitor = await enter();

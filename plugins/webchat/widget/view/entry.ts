@@ -188,12 +188,12 @@ function heard(words: string): HTMLElement {
   return h('span', { class: 'heard' }, `${words}: `);
 }
 
-/** The time of an entry: with the day, unless it is today. */
+/** The time of an entry, as the visitor’s browser writes it: with the day, unless it is today. */
 function formatTime(at: number): string {
   const when = new Date(at);
   const isToday = when.toDateString() === new Date().toDateString();
   const day = isToday ? {} : ({ dateStyle: 'medium' } as const);
-  return when.toLocaleString(document.documentElement.lang || [], { ...day, timeStyle: 'short' });
+  return when.toLocaleString([], { ...day, timeStyle: 'short' });
 }
 
 function toolLine(tool: Tool, texts: Texts): HTMLElement {

@@ -37,7 +37,7 @@ export class Panel {
   readonly #announcer: Announcer;
   readonly #entries = h('ol', { class: 'entries', role: 'list' });
   readonly #suggestions = h('div', { class: 'suggestions' });
-  readonly #status = h('span', { class: 'words' });
+  readonly #status = h('span');
   readonly #scroller: HTMLElement;
   readonly #latest: HTMLButtonElement;
   readonly #views = new Map<number, EntryView>();
