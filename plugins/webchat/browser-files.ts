@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
-import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
+import { type ChannelRequest, type ChannelResponse, fillIn, type Route } from '../../src/channel/index.ts';
 import type { ContinueTexts } from './widget/continue/texts.ts';
 import { pickTexts, type Texts, type Translations } from './widget/texts.ts';
 
@@ -198,9 +198,18 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
+interface PageFile {
+  path: string;
+  /** Path below the plugin's folder. */
+  name: string;
+  type: string;
+  /** Changes the text of the file before it is served. */
+  rewrite?: (text: string) => string;
+}
+
 /** A file of a page that the daemon serves itself. */
-export function pageRoute({ path, name, type }: { path: string; name: string; type: string }): Route {
-  const asset = loadAsset(name, type);
+export function pageRoute({ path, name, type, rewrite }: PageFile): Route {
+  const asset = loadAsset(name, type, rewrite);
   return {
     method: 'GET',
     path,
@@ -212,12 +221,32 @@ export function pageRoute({ path, name, type }: { path: string; name: string; ty
   };
 }
 
-/** `GET /chat`: the chat as a page of its own, with `WEBCHAT_PAGE`. */
-export const chatPage = (): Route[] =>
-  [
-    { path: '/chat', name: 'chat/index.html', type: 'text/html' },
+/**
+ * `GET /chat`: the chat as a page of its own, with `WEBCHAT_PAGE`.
+ * @param sign_in_url where the button “Sign in” leads; null: there is none
+ */
+export function chatPage(translations: Translations, sign_in_url: string | null): Route[] {
+  const [language = ''] = Object.keys(translations);
+  const values = {
+    title: escapeHtml(translations[language]?.title ?? ''),
+    sign_in_url: escapeHtml(sign_in_url ?? ''),
+  };
+  const rewrite = (html: string) => {
+    const whole = html.replace('lang="en"', `lang="${language}"`);
+    return fillIn(
+      sign_in_url === null ? whole.replace(' data-sign-in-url="{sign_in_url}"', '') : whole,
+      values,
+    );
+  };
+  return [
+    { path: '/chat', name: 'chat/index.html', type: 'text/html', rewrite },
     { path: '/chat/page.css', name: 'chat/page.css', type: 'text/css' },
   ].map(pageRoute);
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
 
 /** `GET /webchat/texts/<language>`: the texts of the widget in a language other than the default. */
 export function textsRoute(translations: Translations): Route {

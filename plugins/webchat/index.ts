@@ -95,7 +95,7 @@ function createWebchat(scope: ResponseScope): WebChannel {
       widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH), translations),
       ...partRoutes({ continued, translations }),
       textsRoute(translations),
-      ...(scope.settings.WEBCHAT_PAGE === true ? chatPage() : []),
+      ...(scope.settings.WEBCHAT_PAGE === true ? chatPage(translations, scope.sign_in_url) : []),
     ],
   };
 }

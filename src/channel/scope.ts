@@ -12,6 +12,8 @@ import type { ChannelSettings, ChannelText } from './setting.ts';
 /** What the daemon gives to every channel. */
 export interface ChannelScope {
   settings: ChannelSettings;
+  /** SIGN_IN_URL: the page of the site on which people sign in. Null if it is not set. */
+  sign_in_url: string | null;
   /**
    * True under `serve --dev` if the channel is not configured. Its calls then go to `agentd simulate` instead of the
    * platform. That command is not always running, so do not log a warning if a call fails.

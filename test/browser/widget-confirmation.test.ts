@@ -415,12 +415,8 @@ describe.skipIf(withoutBrowser)('an answer', () => {
 
   it('offers sign-in if a tool needs it: with an event that the page can catch, else at the address of the site', async () => {
     chat.page.attributes = { 'data-sign-in-url': '/elsewhere' };
-    chat.script = (run) => {
-      run.tool('shop_listOrders', 'started', { title: 'My orders' });
-      run.tool('shop_listOrders', 'failed', { title: 'My orders', sign_in_needed: true });
-      run.say('Please sign in.');
-      run.end();
-    };
+    chat.page.script = 'window.agentdWebchat = { token: () => null }';
+    chat.script = needsSignIn;
     const visitor = await visit(browser.context, chat.url);
     await visitor.say('orders');
     const button = visitor.chat.getByRole('button', { name: 'Sign in' });
@@ -445,7 +441,22 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await button.click();
     await visitor.page.waitForURL('**/elsewhere');
   });
+
+  it('says that people sign in on the website if nobody can be signed in on the page', async () => {
+    chat.script = needsSignIn;
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.say('orders');
+    await visitor.chat.getByText('Sign in on our website to continue.').waitFor();
+    expect(await visitor.chat.getByRole('button', { name: 'Sign in' }).count()).toBe(0);
+  });
 });
+
+const needsSignIn = (run: Run) => {
+  run.tool('shop_listOrders', 'started', { title: 'My orders' });
+  run.tool('shop_listOrders', 'failed', { title: 'My orders', sign_in_needed: true });
+  run.say('Please sign in.');
+  run.end();
+};
 
 function focused({ page }: Visitor): Promise<string | null> {
   return page.evaluate(() => {

@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { partRoutes, widgetRoute } from '../../plugins/webchat/browser-files.ts';
+import { chatPage, partRoutes, widgetRoute } from '../../plugins/webchat/browser-files.ts';
 import { widgetTranslations } from '../../plugins/webchat/texts.ts';
 import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
 
@@ -77,5 +77,28 @@ describe('GET /webchat/<part>.js', () => {
     expect(await statusOf(`v=${version}&0`)).toEqual([200, 'public, max-age=600']);
     expect(await statusOf('')).toEqual([200, 'public, max-age=600']);
     expect(await statusOf('v=AbCdEfGh&0')).toEqual([404, 'no-store']);
+  });
+});
+
+describe('GET /chat', () => {
+  const page = async (sign_in_url: string | null) => {
+    const languages = { de: { webchat_title: 'Rat & <Tat>' } };
+    const [route] = chatPage(widgetTranslations({ languages, default_locale: 'de' }), sign_in_url);
+    const { body } = await (route as Route).handle({ headers: {} } as unknown as ChannelRequest);
+    return Buffer.from(body as Uint8Array).toString();
+  };
+
+  it('has the title and the language of the operator, and leads to SIGN_IN_URL', async () => {
+    const html = await page('https://www.example.com/account?from=chat&tab="1"');
+    expect(html).toContain('<html lang="de">');
+    expect(html).toContain('<title>Rat &#38; &#60;Tat&#62;</title>');
+    expect(html).toContain(
+      ' data-sign-in-url="https://www.example.com/account?from=chat&#38;tab=&#34;1&#34;"',
+    );
+    expect(html).not.toMatch(/[{}]/);
+  });
+
+  it('has no button for sign-in without SIGN_IN_URL', async () => {
+    expect(await page(null)).not.toContain('data-sign-in-url');
   });
 });

@@ -36,6 +36,8 @@ export const ENGLISH = {
   notSignedIn: 'Not signed in',
   signIn: 'Sign in',
   signInNeeded: 'Sign in to continue.',
+  /** In place of `signInNeeded` on a page on which nobody can be signed in, for example `GET /chat`. */
+  signInElsewhere: 'Sign in on our website to continue.',
   timeLeft: '{minutes} min left',
   rateGood: 'Good answer',
   rateBad: 'Bad answer',

@@ -108,16 +108,22 @@ export async function mountWidget(
       panel.inline = true;
       set(host, { 'data-inline': true });
       set(launcher, { hidden: true });
-      const { activeElement } = document;
-      element.append(host);
-      panel.open(false);
-      // A dialog takes the focus when it is shown.
-      (root.activeElement as HTMLElement | null)?.blur();
-      if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
+      keepFocus(() => {
+        element.append(host);
+        panel.open(false);
+      });
       wear();
       conversation.open = true;
       offer();
     },
+  };
+
+  /** Leaves the focus where it is. A dialog takes it when it is shown. */
+  const keepFocus = (act: () => void) => {
+    const { activeElement } = document;
+    act();
+    (root.activeElement as HTMLElement | null)?.blur();
+    if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
   };
 
   let isOffered = false;
@@ -173,12 +179,7 @@ export async function mountWidget(
   if (container) controls.place(container);
   show();
   // The visitor did not open the chat on this page, so the chat must neither cover a small screen nor take the focus.
-  if (!container && (conversation.open || options.open) && !panel.covers) {
-    const { activeElement } = document;
-    controls.open();
-    (root.activeElement as HTMLElement | null)?.blur();
-    if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
-  }
+  if (!container && (conversation.open || options.open) && !panel.covers) keepFocus(controls.open);
   return controls;
 }
 
@@ -252,13 +253,17 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
     if (!response.ok) throw new Error(String(response.status));
     return (await response.json()) as Texts;
   });
+  const token = data.token || null;
+  const ask = site.token ?? askAt(data.tokenUrl);
+  const texts = textsWith(served, {
+    ...site.texts,
+    ...(title && { title }),
+    ...(greeting && { greeting }),
+  });
+  // Nobody can be signed in on a page without a token.
+  if (!ask && !token) texts.signInNeeded = texts.signInElsewhere;
   return {
-    base,
-    texts: textsWith(served, {
-      ...site.texts,
-      ...(title && { title }),
-      ...(greeting && { greeting }),
-    }),
+    ...{ base, texts, token, ask },
     suggestions: data.suggestions?.split('|').map((words) => words.trim()) ?? site.suggestions ?? [],
     theme: data.theme === 'light' || data.theme === 'dark' ? data.theme : 'auto',
     logo: data.logo || null,
@@ -273,8 +278,6 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
     language,
     user_id: data.userId ?? null,
     user_name: data.userName ?? null,
-    token: data.token || null,
-    ask: site.token ?? askAt(data.tokenUrl),
     open: data.open !== undefined,
   };
 }

@@ -71,6 +71,7 @@ export function recordingScope(
     sent,
     logged,
     settings,
+    sign_in_url: null,
     simulated: false,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     fetch: () =>

@@ -133,6 +133,7 @@ export function idleScope(
   const silent = () => {};
   return {
     settings,
+    sign_in_url: null,
     simulated: false,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     fetch: call,

@@ -72,6 +72,7 @@ function commonScope(
   const { services } = doors;
   return {
     settings,
+    sign_in_url: services.settings.SIGN_IN_URL ?? null,
     simulated: isSimulated,
     log: services.log.child({ channel: plugin.name }),
     fetch: platformFetch,

@@ -68,7 +68,7 @@ export const IDENTITY_RECORDS = {
   ),
   SIGN_IN_URL: url(
     { query: true, example: 'https://www.example.com/account' },
-    'Page on which people sign in and connect their chat. Replies on platforms name it when a person must sign in first.',
+    'Page on which people sign in and connect their chat. Replies on platforms name it when a person must sign in first, and the page `GET /chat` has a button that leads there.',
   ),
   SIGN_IN_WAIT_SECONDS: integer(
     { min: 0, max: 86_400, default: 2400, unit: 'seconds', shared: true },
