@@ -1,6 +1,6 @@
-import type { ConfirmableAction, ReplyConfirmation } from '../../src/channel/index.ts';
+import type { ClosedQuestion, ConfirmableAction, ReplyConfirmation } from '../../src/channel/index.ts';
 import { pressPayload } from '../../src/channel/index.ts';
-import { escapeText } from './read-text.ts';
+import { dateMarkup, escapeText, LOOKALIKES } from './read-text.ts';
 
 /* The card of a question, in Block Kit (https://docs.slack.dev/reference/block-kit). */
 
@@ -11,10 +11,11 @@ const FIELD_MAX = 2000;
 const FIELDS_MAX = 10;
 const BLOCKS_MAX = 50;
 
-/** The end of a card: two buttons, or what became of the question, on one line. */
-export type CardEnd =
-  | { buttons: Pick<ReplyConfirmation, 'id' | 'confirm' | 'decline'> }
-  | { outcome: string };
+/** What became of a question, on one line. */
+export type Closing = Pick<ClosedQuestion, 'outcome' | 'time'>;
+
+/** The end of a card: two buttons, or what became of the question. */
+export type CardEnd = { buttons: Pick<ReplyConfirmation, 'id' | 'confirm' | 'decline'> } | Closing;
 
 type Block = Readonly<Record<string, unknown>>;
 type Text = Readonly<{ type: 'plain_text' | 'mrkdwn'; text: string }>;
@@ -41,7 +42,7 @@ export function buildCard(
 
 /** The buttons, or the outcome. */
 export function buildCardEnd(end: CardEnd): Block {
-  if ('outcome' in end) return buildNote(end.outcome);
+  if ('outcome' in end) return buildClosing(end);
   const { id, confirm, decline } = end.buttons;
   const button = (label: string, approve: boolean) => ({
     type: 'button',
@@ -85,6 +86,21 @@ function formatName(name: string): Text {
 
 function buildNote(line: string): Block {
   return { type: 'context', elements: [plain(line)] };
+}
+
+/** The outcome, with its time in the time zone of each reader. */
+function buildClosing({ outcome, time }: Closing): Block {
+  if (time === undefined) return buildNote(outcome);
+  const { at, begins_at, words } = time;
+  const [before, after] = [outcome.slice(0, begins_at), outcome.slice(begins_at + words.length)].map(literal);
+  const text = `${before}${dateMarkup(at, '{time}', words)}${after}`;
+  // With `verbatim`, names and addresses in the text do not become links.
+  return { type: 'context', elements: [{ type: 'mrkdwn', text, verbatim: true }] };
+}
+
+/** A text beside markup, in which nothing is markup. */
+function literal(text: string): string {
+  return withoutEmoji(escapeText(text)).replace(/[*_~`]/g, (mark) => LOOKALIKES[mark] ?? mark);
 }
 
 /** The platform decodes `&amp;`, `&lt;` and `&gt;` in all texts. Without `emoji`, names between colons stay as they are. */

@@ -1,6 +1,6 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
 import { formatMinute } from '../../src/channel/index.ts';
-import { escapeText } from './read-text.ts';
+import { dateMarkup, escapeText } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
 /**
@@ -60,7 +60,8 @@ function confirmation(
   { email, expires_at, locale }: Extract<LinkAnswer, { linked: true }>,
   scope: ChannelScope,
 ): string {
-  return scope.say(TEXTS.signed_in, { email: escapeText(email), time: formatMinute(expires_at) }, locale);
+  const time = dateMarkup(expires_at, '{date_short_pretty} at {time}', `${formatMinute(expires_at)} UTC`);
+  return scope.say(TEXTS.signed_in, { email: escapeText(email), time }, locale);
 }
 
 /**

@@ -79,3 +79,17 @@ function undo(text: string): string {
 export function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
+
+/** Characters that look like the marks of the platform, which it cannot escape. */
+export const LOOKALIKES: Readonly<Record<string, string>> = { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' };
+
+/**
+ * A time that the platform shows to each reader in their own time zone
+ * (https://docs.slack.dev/messaging/formatting-message-text, "Date formatting").
+ * @param at ms since the epoch
+ * @param form for example `{time}`
+ * @param words what is shown if the platform cannot
+ */
+export function dateMarkup(at: number, form: string, words: string): string {
+  return `<!date^${Math.floor(at / 1000)}^${form}|${escapeText(words)}>`;
+}

@@ -1,7 +1,7 @@
 import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
 import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
-import { buildCard, buildCardEnd, type CardEnd, SECTION_MAX, withoutEmoji } from './card.ts';
-import { escapeText } from './read-text.ts';
+import { buildCard, buildCardEnd, type CardEnd, type Closing, SECTION_MAX, withoutEmoji } from './card.ts';
+import { escapeText, LOOKALIKES } from './read-text.ts';
 
 /**
  * Slack's mrkdwn. It can escape only `&`, `<` and `>`, and recognizes marks only between words. Slack splits texts of
@@ -12,7 +12,7 @@ const MRKDWN: Dialect = {
   limit: 4000,
   marksCount: true,
   escapes: { '&': '&amp;', '<': '&lt;', '>': '&gt;' },
-  lookalikes: { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' },
+  lookalikes: LOOKALIKES,
   // `>` would begin a quotation, even if it is escaped.
   lineStart: /^>/,
   strong: { open: '*', close: '*', tight: true, inLine: true },
@@ -53,11 +53,11 @@ export async function renderParts(reply: Pick<OutgoingReply, 'text' | 'confirmat
 }
 
 /** The message of a question that was answered, without its buttons. Null if it had none. */
-export async function closedPart(confirmation: ReplyConfirmation, outcome: string): Promise<Part | null> {
+export async function closedPart(confirmation: ReplyConfirmation, closing: Closing): Promise<Part | null> {
   const { question } = await rendered({ text: '', confirmation });
   if (question === null) return null;
-  const text = `${question}\n\n${withoutEmoji(escapeText(outcome))}`;
-  return { text, blocks: buildBlocks(confirmation, question, { outcome }) };
+  const text = `${question}\n\n${withoutEmoji(escapeText(closing.outcome))}`;
+  return { text, blocks: buildBlocks(confirmation, question, closing) };
 }
 
 async function rendered(

@@ -96,9 +96,9 @@ export function createClose(
   call: Call,
   health: Health,
 ): (closed: ClosedQuestion) => Promise<void> {
-  return async ({ sent_id, confirmation, outcome }) => {
+  return async ({ sent_id, confirmation, ...closing }) => {
     const [channel, ts] = sent_id.split(':');
-    const part = await (await loadRenderer()).closedPart(confirmation, outcome);
+    const part = await (await loadRenderer()).closedPart(confirmation, closing);
     // A question without buttons stays as it is.
     if (part === null) return;
     try {

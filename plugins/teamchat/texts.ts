@@ -34,8 +34,8 @@ export const TEXTS = channelTexts('teamchat', {
     `❌ You could not be signed in: JWT Malformed, because there is no token. ${HOW_AND_OUT}`,
   ],
   signed_in: [
-    'Confirms that a person signed in. {time} is in UTC.',
-    '✅ You are signed in as {email} until {time} (UTC). `/service-auth off` signs you out.',
+    'Confirms that a person signed in. {time} is in the time zone of the reader.',
+    '✅ You are signed in as {email} until {time}. `/service-auth off` signs you out.',
   ],
   not_signed_in: [
     'The answer to a sign-in that failed. {reason} is one of the reasons in agentd-identity(7).',

@@ -260,6 +260,18 @@ export interface ClosedQuestion {
   confirmation: ReplyConfirmation;
   /** Who decided and when, and what became of it. Plain text on one line, at most 400 characters. */
   outcome: string;
+  /** The time in `outcome`. Absent if it names none. */
+  time?: NamedTime;
+}
+
+/** A time of day in a text, so that a platform can show it to each reader in their own time zone. */
+export interface NamedTime {
+  /** ms since the epoch */
+  at: number;
+  /** Where it begins in the text. */
+  begins_at: number;
+  /** As it stands there. */
+  words: string;
 }
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;

@@ -66,7 +66,9 @@ it('a user signs in, gets their own data with their own token, and signs out aga
   const ada = await tokenOf(ADA);
   const until = new Date(Date.now() + 3600_000).toISOString().slice(0, 10);
   const said = await serviceAuth(user, ada);
-  expect(said).toMatch(/^✅ You are signed in as ada@example\.com until \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)/);
+  expect(said).toMatch(
+    /^✅ You are signed in as ada@example\.com until <!date\^\d+\^\{date_short_pretty\} at \{time\}\|\d{4}-\d\d-\d\d \d\d:\d\d UTC>/,
+  );
   expect(said).toContain(until.slice(0, 8));
   expect(await ask({ user })).toContain('A-1001');
   expect(shop.api.seen('/users').map(({ bearer }) => bearer)).toEqual([ada]);

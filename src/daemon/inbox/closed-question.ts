@@ -30,12 +30,12 @@ export async function closedQuestion(
   // Some platforms name a person only when the person presses a button. The turn of a message has the message’s id.
   const [{ turn_key } = { turn_key: '' }] = actions;
   const answer = message.shared === true ? await services.store.inbox.find(turn_key) : null;
-  const outcome = decisionInWords(actions, services.clock.now(), {
+  const decision = decisionInWords(actions, services.clock.now(), {
     ...reading,
     who: describeDecider([message, ...(answer?.message ? [answer.message] : [])], reading.texts),
   });
-  if (outcome === null) return null;
-  return { sent_id: closes.sent_id, confirmation: confirmationIn(reply, question), outcome };
+  if (decision === null) return null;
+  return { sent_id: closes.sent_id, confirmation: confirmationIn(reply, question), ...decision };
 }
 
 /** Only the person who was asked can decide. In a group, others read the name under which the platform shows them. */

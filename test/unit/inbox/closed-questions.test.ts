@@ -54,6 +54,7 @@ describe('a question with buttons', () => {
         reply_to: { room: 'room' },
         confirmation: world.sent[0]?.confirmation,
         outcome: 'Confirmed by Ada Lovelace at 14:05 UTC. This was done.',
+        time: { at: expect.closeTo(world.clock.now(), -2), begins_at: 29, words: '14:05 UTC' },
       },
     ]);
     // Nothing is left to do.
@@ -112,6 +113,7 @@ describe('a question with buttons', () => {
     expect(outcomes()).toEqual([]);
     await later(REAP_MS);
     expect(outcomes()).toEqual(['That question ended at 14:20. Nothing was done.']);
+    expect(world.closed[0]?.time).toMatchObject({ begins_at: 23, words: '14:20' });
   });
 
   it('loses them when another question replaces it, and when the person signs in', async () => {

@@ -1,3 +1,4 @@
+import type { ClosedQuestion } from '../../../channel/index.ts';
 import type { Action } from '../../store/actions/actions.ts';
 import type { ProseName } from '../../texts/text-records.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
@@ -15,8 +16,16 @@ export interface Reading {
 }
 
 /** Says when a question ended that was not answered in time, on one line of plain text. */
-export function lateAnswer({ expires_at }: Pick<Action, 'expires_at'>, { texts, timezone }: Reading): string {
-  return texts.say('confirm_late', { time: timeOfDay(expires_at ?? 0, timezone) });
+export function lateAnswer(question: Pick<Action, 'expires_at'>, reading: Reading): string {
+  return describeLateness(question, reading).outcome;
+}
+
+function describeLateness(
+  { expires_at }: Pick<Action, 'expires_at'>,
+  { texts, timezone }: Reading,
+): Decision {
+  const at = expires_at ?? 0;
+  return withTime(at, timeOfDay(at, timezone), (time) => texts.say('confirm_late', { time }));
 }
 
 /**
@@ -33,6 +42,9 @@ export function describeOutcome(actions: readonly Action[], now: number, reading
   return line.length > LINE_MAX ? null : line;
 }
 
+/** What a question says once it was decided, and the time in it. */
+export type Decision = Pick<ClosedQuestion, 'outcome' | 'time'>;
+
 /**
  * Who decided about a question and when, and what became of its actions, on one line of plain text. Null if it is still
  * open. Called when the answer has been processed: an action that has no outcome then will have none.
@@ -41,7 +53,7 @@ export function decisionInWords(
   actions: readonly Action[],
   now: number,
   reading: Reading & { who: string },
-): string | null {
+): Decision | null {
   const [first] = actions;
   const outcomes = actions.map((action) => {
     const outcome = whyNotSent(action, now) ?? resolveOutcome(action, now);
@@ -52,11 +64,26 @@ export function decisionInWords(
   const at = Math.min(...decided);
   const { texts, timezone, who } = reading;
   if (at === Infinity)
-    return outcomes[0] === 'expired' ? lateAnswer(first, reading) : outcomesInWords(outcomes, texts);
+    return outcomes[0] === 'expired'
+      ? describeLateness(first, reading)
+      : { outcome: outcomesInWords(outcomes, texts) };
   // The line stays in the chat, where others may read it, too.
-  const time = timezone === null ? `${timeOfDay(at, null)} UTC` : timeOfDay(at, timezone);
-  if (outcomes.every((outcome) => outcome === 'declined')) return texts.say('decided_no', { who, time });
-  return `${texts.say('decided_yes', { who, time })} ${outcomesInWords(outcomes, texts)}`;
+  const words = timezone === null ? `${timeOfDay(at, null)} UTC` : timeOfDay(at, timezone);
+  return withTime(at, words, (time) =>
+    outcomes.every((outcome) => outcome === 'declined')
+      ? texts.say('decided_no', { who, time })
+      : `${texts.say('decided_yes', { who, time })} ${outcomesInWords(outcomes, texts)}`,
+  );
+}
+
+/** Stands for the time until its place in the text is known. Names have no control characters. */
+const PLACE = '\0';
+
+/** @param say returns the text with this time in it; a text of the operator may leave it out */
+function withTime(at: number, words: string, say: (time: string) => string): Decision {
+  const begins_at = say(PLACE).indexOf(PLACE);
+  const outcome = say(words);
+  return begins_at < 0 ? { outcome } : { outcome, time: { at, begins_at, words } };
 }
 
 /** What became of each action; several are numbered, those with the same outcome together. */

@@ -78,14 +78,31 @@ describe('a question in Slack', () => {
   });
 
   it('has the outcome in place of its buttons when it was answered, and is otherwise the same', async () => {
-    const part = await closedPart(confirmation(), OUTCOME);
+    const part = await closedPart(confirmation(), { outcome: OUTCOME });
     expect(part).toEqual({
       text: `Please confirm: Refund order "1004"\n\n${OUTCOME}`,
       blocks: [HEADER, FIELDS, AS, { type: 'context', elements: [plain(OUTCOME)] }],
     });
-    const hostile = await closedPart(confirmation(), 'Confirmed by <@U1> & :tada: at 14:05.');
+    const hostile = await closedPart(confirmation(), {
+      outcome: 'Confirmed by <@U1> & :tada: at 14:05.',
+    });
     expect(seen(hostile?.blocks)?.text).toContain('Confirmed by &lt;@U1&gt; &amp; :\u2060tada: at 14:05.');
     expect(hostile?.text).not.toContain('<@U1>');
+  });
+
+  it('shows the time of the outcome in the time zone of each reader, and otherwise as it was written', async () => {
+    const outcome = 'Confirmed by *<@U1>* & :tada: at 14:05 UTC. This was done.';
+    const time = { at: Date.UTC(2030, 0, 2, 14, 5, 59), begins_at: 33, words: '14:05 UTC' };
+    const part = await closedPart(confirmation(), { outcome, time });
+    const text =
+      'Confirmed by ∗&lt;@U1&gt;∗ &amp; :\u2060tada: at <!date^1893593159^{time}|14:05 UTC>. This was done.';
+    expect(part?.blocks?.at(-1)).toEqual({
+      type: 'context',
+      elements: [{ type: 'mrkdwn', text, verbatim: true }],
+    });
+    // Notifications do not show markup.
+    expect(part?.text).toContain('at 14:05 UTC. This was done.');
+    expect(seen(part?.blocks)?.text).toContain('at <!date^1893593159^{time}|14:05 UTC>');
   });
 
   it('about several actions lists them with their numbers, and says how to confirm some, until it is answered', async () => {
@@ -103,7 +120,7 @@ describe('a question in Slack', () => {
       'I’ll do this as you, ada@example.com.',
       'To confirm only some of them, answer for example "only 1" or "not 2".',
     ]);
-    const closed = await closedPart(confirmation(several), OUTCOME);
+    const closed = await closedPart(confirmation(several), { outcome: OUTCOME });
     expect(seen(closed?.blocks)).toEqual({
       text: [
         'Please confirm these 2 actions:',
@@ -137,11 +154,11 @@ describe('a question in Slack', () => {
       text: { type: 'mrkdwn', text: 'Please confirm: Refund order "1004"', verbatim: true },
     };
     expect((await cardOf(long))?.blocks).toEqual([section, expect.objectContaining({ type: 'actions' })]);
-    const closed = await closedPart(confirmation(long), OUTCOME);
+    const closed = await closedPart(confirmation(long), { outcome: OUTCOME });
     expect(closed?.blocks).toEqual([section, { type: 'context', elements: [plain(OUTCOME)] }]);
   });
 
   it('is left as it is if it had no buttons', async () => {
-    expect(await closedPart(confirmation({ question: 'x'.repeat(3001) }), OUTCOME)).toBeNull();
+    expect(await closedPart(confirmation({ question: 'x'.repeat(3001) }), { outcome: OUTCOME })).toBeNull();
   });
 });

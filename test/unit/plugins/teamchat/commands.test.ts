@@ -52,7 +52,7 @@ describe('/service-auth', () => {
     expect(status ?? 200).toBe(200);
     expect(body).toEqual({
       response_type: 'ephemeral',
-      text: '✅ You are signed in as ada@example.com until 2030-01-02 03:04 (UTC). `/service-auth off` signs you out.',
+      text: '✅ You are signed in as ada@example.com until <!date^1893553445^{date_short_pretty} at {time}|2030-01-02 03:04 UTC>. `/service-auth off` signs you out.',
     });
     expect([...scope.linked]).toEqual([['U2147483697', GOOD_TOKEN]]);
     expect(JSON.stringify([body, scope.logged])).not.toContain(GOOD_TOKEN);
