@@ -218,9 +218,8 @@ export class DeedChecker extends CodeChecker {
     const expired = this.state.questions.findLast(
       (one) => one.session === here && one.user === user && one.person === person && one.isLast,
     );
-    const isLate = business.says !== null && business.press === null && expired?.state === 'expired';
-    if (isLate && (expired.deeds.length > 1 || !Array.isArray(business.says))) return this.#said(spoken, []);
-    return this.#run(spoken);
+    const isLate = expired?.state === 'expired' && business.press === null;
+    return isLate && wordFor(expired, business) !== null ? this.#said(spoken, []) : this.#run(spoken);
   }
 
   /** An ordinary message: the agent runs. It may ask a question, and an open one is repeated or ends. */
@@ -300,19 +299,25 @@ export class DeedChecker extends CodeChecker {
 }
 
 function judge(question: Question, spoken: Spoken): Verdict {
-  const { user, person, hasToken, signsOut, business } = spoken;
-  const isNamed = business?.press === question.deeds[0];
+  const { user, person, hasToken, signsOut, business = NO_BUSINESS } = spoken;
+  const { press, before } = business;
+  const isNamed = press === question.deeds[0];
   if (question.user !== user) return 'left';
   if (signsOut) return 'withdrawn';
   if (question.person !== person && person !== null) return 'withdrawn';
-  const isPart = Array.isArray(business?.says);
-  const isNone = (isPart && question.deeds.length === 1 && !isNamed) || business?.before === 'question';
-  const says = isNone ? null : (business?.says ?? null);
-  if (says === null || (business?.press != null && !isNamed)) return 'left';
-  if (!isNamed && !(question.isLast || business?.before === 'other')) return 'left';
+  if (before === 'question' || (press !== null && !isNamed)) return 'left';
+  const says = isNamed ? business.says : wordFor(question, business);
+  if (says === null) return 'left';
+  if (!isNamed && !(question.isLast || before === 'other')) return 'left';
   if (question.person !== person) return 'sign_in';
-  if (says === 'none' || (isPart && says.length === 0)) return 'declined';
+  if (says === 'none' || says.length === 0) return 'declined';
   return hasToken ? 'confirmed' : 'sign_in';
+}
+
+/** What a message says to a question by its words. Numbers that the question does not have are no answer to it. */
+function wordFor({ deeds }: Question, { says }: Business): Business['says'] {
+  if (!Array.isArray(says)) return says;
+  return deeds.length > 1 && says.every((number) => number <= deeds.length) ? says : null;
 }
 
 /** The actions that an answer confirms. */
