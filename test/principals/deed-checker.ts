@@ -1,6 +1,6 @@
 import type { ChatMessage } from './chat-checker.ts';
 import { CodeChecker } from './code-checker.ts';
-import type { Business, Expected, Problem, Seen, Spoken, Stopped, WebMessage } from './facts.ts';
+import type { Business, Expected, Outcome, Problem, Seen, Spoken, Stopped, WebMessage } from './facts.ts';
 import { deedOutcome } from './marks.ts';
 import { isCovered, type Person, type SignOut } from './tokens.ts';
 import { marksProblems, spoken, wrote } from './verdicts.ts';
@@ -80,33 +80,42 @@ export class DeedChecker extends CodeChecker {
 
   /** Checks a press in a web client. Whoever may not answer the question learns nothing, and changes nothing. */
   webPress(sent: WebMessage, seen: Seen): Problem[] {
-    const presented = this.valid(sent.presented);
-    const found = this.#questionAbout(sent.business?.press ?? '');
-    const session = this.state.sessions.find(({ id }) => id === sent.named);
-    const isHere = found?.state === 'open' && found.session === sent.named && found.user === sent.user;
-    const isOthers = session && presented.kind === 'person' && session.owner !== presented.person;
-    if (isHere && !isOthers && presented.kind !== 'signed-out') return this.message(sent, seen);
+    const message = { ...sent, presented: this.valid(sent.presented) };
+    if (!this.#isGone(message)) return this.message(sent, seen);
     if (seen.marks.length > 0) {
       const text = `the answer to a press that does not count contains ${seen.marks.join(', ')}`;
       return [{ kind: 'leak', text }];
     }
-    const isRefused = seen.status === 403 || seen.status === 409;
-    // The stored context of the session is replaced or cleared before the question is looked for.
-    if (session && seen.status === 409 && presented.kind !== 'none')
-      session.bound = presented.kind === 'person' ? { ...presented, user: sent.user } : null;
+    if (seen.status === 409) this.#endContext(message);
     // A press in another session may begin it, before it turns out that the question is not there.
-    return isRefused
+    return seen.status === 403 || seen.status === 409
       ? []
       : [{ kind: 'not refused', text: `a press that does not count was answered ${seen.status}` }];
+  }
+
+  /** Whether the message presses a button whose question does not wait for its sender. */
+  #isGone({ business, named, user, presented }: WebMessage): boolean {
+    if (business?.press == null) return false;
+    const session = this.state.sessions.find(({ id }) => id === named);
+    const isOthers = session && presented.kind === 'person' && session.owner !== presented.person;
+    return isOthers || presented.kind === 'signed-out' || !this.isOpen(business.press, String(named), user);
+  }
+
+  /** The stored context of the session is replaced or cleared before a question is looked for. */
+  #endContext({ named, user, presented }: WebMessage): void {
+    const session = this.state.sessions.find(({ id }) => id === named);
+    if (session && presented.kind !== 'none')
+      session.bound = presented.kind === 'person' ? { ...presented, user } : null;
   }
 
   /** Checks a message whose stream was stopped before its end. The reply asks nothing, and repeats no question. */
   stopped(sent: WebMessage, seen: Seen, { hasRun, hasAnswered, isCarriedOut, calls }: Stopped): Problem[] {
     const message = { ...sent, presented: this.valid(sent.presented) };
     const { business = NO_BUSINESS } = message;
-    if (!hasRun) return hasAnswered || isCarriedOut || calls > 0 ? [NOT_SO] : expectNothing(seen);
-    const outcome = this.speak(message);
-    if (outcome.refused) return [NOT_SO];
+    const isGone = this.#isGone(message);
+    if (hasRun && isGone && !this.isRefused(message)) this.#endContext(message);
+    const outcome: Outcome = hasRun && !isGone ? this.speak(message) : { refused: true };
+    if (outcome.refused) return hasAnswered || isCarriedOut || calls > 0 ? [NOT_SO] : expectNothing(seen);
     const { session, hasNewId, person } = outcome;
     if (hasNewId) session.id = seen.session_id;
     const said = spoken({ ...message, calls }, outcome);

@@ -17,7 +17,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
   'wrong-number': {
     says: 'an answer confirms the action before the one that it names',
     theme: 'deeds',
-    shows: /told:|identity:|refused:/,
+    shows: /question:|told:|identity:|refused:/,
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',
@@ -41,7 +41,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
   'declined-open': {
     says: 'a question stays open after its actions were declined',
     theme: 'deeds',
-    shows: /told:|question:|identity:|not refused:/,
+    shows: /told:|question:|identity:|not refused:|leak: the answer to a press that does not count/,
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',
@@ -154,7 +154,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
   'unlisted-receipt': {
     says: 'a web client is not told about actions that have failed',
     theme: 'deeds',
-    shows: /told: the list says/,
+    shows: /told: the list says|question: the reply asks about nothing/,
     changes: [
       {
         file: 'src/daemon/message/reply/reports.ts',

@@ -165,7 +165,7 @@ export class DeedMoves {
       metadata = {},
       stopped: isStopped = false,
     } = answer;
-    const { confirmation, actions = [] } = metadata;
+    const { confirmation, actions = [], message_id } = metadata;
     const asks = deedsIn(confirmation?.summary ?? '');
     if (confirmation && asks[0] !== undefined) this.#ids.set(asks[0], confirmation.id);
     const seen: Seen = {
@@ -177,10 +177,13 @@ export class DeedMoves {
       ...{ address: actor.address, user, named, presented: stage.presented(token), mark, text },
       ...{ fails: false, calls: 1, key: null, business },
     };
-    const [first, ...others] = isStopped
-      ? this.#afterStop(message, business, seen)
+    const judges = isStopped
+      ? this.#afterStop(message, business, seen, message_id !== undefined)
       : this.#judges(message, business, seen);
-    const judge: Judge = (checker) => [...first(checker), ...receiptProblems(response, actions)];
+    const [judge, ...others] = judges.map(
+      (one): Judge =>
+        (checker) => [...one(checker), ...receiptProblems(response, actions)],
+    ) as Judges;
     if (others.length > 0) judge.orElse = others;
     return { judge, session_id, isStopped };
   }
@@ -200,15 +203,13 @@ export class DeedMoves {
     ];
   }
 
-  /** Nobody can tell how far the daemon had come. */
-  #afterStop(message: WebMessage, business: Business, seen: Seen): Judges {
+  /** Nobody can tell how far the run had come. */
+  #afterStop(message: WebMessage, business: Business, seen: Seen, hasRun: boolean): Judges {
     const { isConcurrent } = this.#stage;
     const both = [true, false];
-    const all = both.flatMap((hasRun) =>
-      both.flatMap((hasAnswered) =>
-        both.flatMap((isCarriedOut) =>
-          ([0, 1] as const).map((calls): Stopped => ({ hasRun, hasAnswered, isCarriedOut, calls })),
-        ),
+    const all = both.flatMap((hasAnswered) =>
+      both.flatMap((isCarriedOut) =>
+        ([0, 1] as const).map((calls): Stopped => ({ hasRun, hasAnswered, isCarriedOut, calls })),
       ),
     );
     const orders = isConcurrent ? ([undefined, 'question', 'other'] as const) : [undefined];
@@ -228,6 +229,7 @@ export class DeedMoves {
     if (stopAfter !== null) {
       for (let tick = stopAfter; tick > 0; tick--) await new Promise((resolve) => setImmediate(resolve));
       await this.#stage.world.request(address, { method: 'DELETE', path });
+      await this.#stage.world.runsEnded();
     }
     const { status, body } = await reading;
     return status === 200 ? streamedAnswer(body) : plainAnswer({ status, body });
@@ -253,6 +255,8 @@ interface Answer {
   /** Whether its stream was stopped before its end. */
   stopped?: boolean;
   metadata?: {
+    /** Absent if nothing ran. */
+    message_id?: string;
     confirmation?: { id: string; summary: string };
     actions?: { summary: string; outcome: string }[];
   };
@@ -278,9 +282,9 @@ function streamedAnswer(body: string): Answered {
   );
   const { code } = (events.get('error') ?? {}) as Answer;
   if (code !== undefined) return { status: STATUS_OF[code] ?? 500, answer: { code }, body };
-  const { response, session_id, stopped } = events.get('complete') as Required<Answer>;
+  const { response, session_id, stopped, metadata: run } = events.get('complete') as Required<Answer>;
   const confirmation = events.get('confirmation');
-  const metadata = { ...events.get('actions'), ...(confirmation ? { confirmation } : {}) };
+  const metadata = { ...run, ...events.get('actions'), ...(confirmation ? { confirmation } : {}) };
   return { status: 200, answer: { response, session_id, stopped, metadata }, body };
 }
 

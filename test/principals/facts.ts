@@ -63,7 +63,7 @@ export interface Business {
 
 /** What became of a message whose stream was stopped before its end. */
 export interface Stopped {
-  /** Whether it changed anything: the daemon may not have begun with it. */
+  /** Whether the daemon had begun with it. */
   hasRun: boolean;
   /** Whether it answered the open question. */
   hasAnswered: boolean;

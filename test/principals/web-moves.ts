@@ -166,6 +166,7 @@ export class WebMoves {
         ...(last === null ? {} : { 'Last-Event-ID': String(last) }),
       },
     });
+    if (method === 'DELETE') await this.#stage.world.runsEnded();
     if (status === 200) this.#opened.add(stream);
     const found = status === 200 ? foundInEvents(body) : foundInProblem(body);
     const seen: Seen = {

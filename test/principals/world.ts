@@ -213,6 +213,11 @@ export class World {
     }
   }
 
+  /** Waits until the runs in progress have ended. The run of a stopped stream may end later than its stream. */
+  async runsEnded(): Promise<void> {
+    await Promise.all(this.#daemon?.services.running ?? []);
+  }
+
   async #isAnswering(users: ReadonlySet<string>): Promise<boolean> {
     const open = (await this.#daemon?.services.store.inbox.list(OPEN)) ?? [];
     return open.some(({ user_id }) => user_id !== null && users.has(user_id));
