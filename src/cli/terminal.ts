@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Readable, Writable } from 'node:stream';
 import { printableLines } from '../daemon/admin/texts.ts';
-import { usageError } from './cli-error.ts';
+import { failed, usageError } from './cli-error.ts';
 import type { Sink } from './output.ts';
 import { readBounded } from './running-daemon.ts';
 
@@ -66,6 +66,21 @@ export async function confirm(
   if (!stdin.isTTY || !stderr.isTTY) return null;
   const answer = await askTerminal(`${printableLines(question)} [y/N] `, stdin, stderr);
   return /^y(es)?$/i.test(answer?.trim() ?? '');
+}
+
+/**
+ * Asks the person at the terminal to agree.
+ * @param words.unasked what would be done, and how to agree without being asked: the error if there is no terminal
+ * @param words.declined the error if the answer is no
+ * @throws CliError (2) or (1) with one of these errors
+ */
+export async function expectConsent(
+  question: string,
+  words: { unasked: readonly [message: string, advice: string]; declined: string },
+): Promise<void> {
+  const answer = await confirm(question);
+  if (answer === null) throw usageError(...words.unasked);
+  if (!answer) throw failed(words.declined);
 }
 
 /** The warning for a command that reads something other than the token from standard input. */

@@ -5,7 +5,7 @@ import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { idIn } from '../names/whole-id.ts';
-import { confirm } from '../terminal.ts';
+import { expectConsent } from '../terminal.ts';
 import { withMemories, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -34,7 +34,11 @@ export const command: CommandRecord = {
         await expectKnownUser(who, options);
         throw nothingFound(who, id);
       }
-      if (id === undefined && options.yes !== true) await askFor(meant.length, who);
+      if (id === undefined && options.yes !== true)
+        await expectConsent(`Delete ${meant.length} ${memoryWord(meant.length)} of ${whoInWords(who)}?`, {
+          unasked: ['all memories would be deleted', 'Pass --yes to delete them without being asked.'],
+          declined: 'nothing was deleted',
+        });
       await withStore(options, (store) =>
         noteAudit(store, {
           command: 'memory forget',
@@ -56,14 +60,6 @@ function nothingFound(who: Who, id: string | undefined): CliError {
     `there is no memory ${printable(id)} of ${whoInWords(who)}`,
     'List the memories with `agentd memory list`.',
   );
-}
-
-/** Asks the administrator to confirm. @throws CliError if the answer is no, or if there is no terminal to ask on */
-async function askFor(count: number, who: Who): Promise<void> {
-  const answer = await confirm(`Delete ${count} ${memoryWord(count)} of ${whoInWords(who)}?`);
-  if (answer === null)
-    throw usageError('all memories would be deleted', 'Pass --yes to delete them without being asked.');
-  if (!answer) throw failed('nothing was deleted');
 }
 
 function memoryWord(count: number): string {

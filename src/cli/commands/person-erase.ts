@@ -8,11 +8,11 @@ import {
 } from '../../daemon/admin/records.ts';
 import type { Store } from '../../daemon/admin/store.ts';
 import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
-import { EXIT, failed, usageError } from '../cli-error.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { expectKnownUser, withPerson } from '../person-records.ts';
-import { confirm } from '../terminal.ts';
+import { expectConsent } from '../terminal.ts';
 
 /**
  * Maximum number of rounds. One round may not be enough, because messages can arrive during the erasure. After the last
@@ -47,7 +47,14 @@ export const command: CommandRecord = {
   async run({ args, options, out }) {
     const { who, rest } = await expectWho(args, options);
     expectOneWho(rest);
-    await expectConsent(who, options.yes === true);
+    if (options.yes !== true)
+      await expectConsent(`Delete everything that is stored about ${whoInWords(who)}, for good?`, {
+        unasked: [
+          'everything about a person would be deleted',
+          'Pass --yes to delete it without being asked.',
+        ],
+        declined: 'nothing was deleted',
+      });
     const { erased, not_covered } = await withPerson(who, options, async (desk) => {
       await expectKnownUser(who, options, desk);
       await noteAudit(desk.store, { command: 'person erase', who });
@@ -58,17 +65,6 @@ export const command: CommandRecord = {
     return Object.values(erased).some((count) => count > 0) ? EXIT.ok : EXIT.no;
   },
 };
-
-async function expectConsent(who: Who, isGiven: boolean): Promise<void> {
-  if (isGiven) return;
-  const answer = await confirm(`Delete everything that is stored about ${whoInWords(who)}, for good?`);
-  if (answer === null)
-    throw usageError(
-      'everything about a person would be deleted',
-      'Pass --yes to delete it without being asked.',
-    );
-  if (!answer) throw failed('nothing was deleted');
-}
 
 /** The result in words. If there was nothing to erase, it says so, because the id may be misspelled. */
 function inWords(erased: Readonly<Record<string, number>>, who: Who): string {

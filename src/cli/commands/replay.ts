@@ -12,13 +12,13 @@ import {
 import { type Configuration, readConfiguration, type Settings } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { withRegistry } from '../../daemon/admin/tools.ts';
-import { EXIT, failed, usageError } from '../cli-error.ts';
+import { EXIT, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { namedAgent } from '../names/named-agent.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { readRecording } from '../recorded-run.ts';
-import { confirm } from '../terminal.ts';
+import { expectConsent } from '../terminal.ts';
 import { replayInWords, replayView } from '../views/replay-view.ts';
 import { withStore } from '../with-store.ts';
 
@@ -112,12 +112,9 @@ export async function askAboutProvider(
   { what, unlike } = { what: 'the recorded conversation', unlike: 'which the recorded run did not use' },
 ): Promise<void> {
   if (provider === null || yes) return;
-  const answer = await confirm(`Send ${what} to ${printable(provider)}, ${unlike}?`);
-  if (answer === true) return;
-  if (answer === null)
-    throw usageError(
-      `${what} would be sent to ${printable(provider)}, ${unlike}, and there is no terminal to ask on`,
-      'Pass --yes.',
-    );
-  throw failed('not run');
+  const whom = `${printable(provider)}, ${unlike}`;
+  await expectConsent(`Send ${what} to ${whom}?`, {
+    unasked: [`${what} would be sent to ${whom}, and there is no terminal to ask on`, 'Pass --yes.'],
+    declined: 'not run',
+  });
 }

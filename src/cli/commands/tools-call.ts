@@ -18,7 +18,7 @@ import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { confirm, readToken } from '../terminal.ts';
+import { expectConsent, readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
 import { findTool } from './tools-show.ts';
 
@@ -142,10 +142,10 @@ async function askFirst(
   // The question is null if the arguments are too long for one.
   note(question === null ? `${printable(name)}\n${jsonText(args)}` : question);
   const whom = person === null ? 'nobody' : `${person.user.email} (${person.user.user_id})`;
-  const answer = await confirm(printable(`Call ${name}, which changes something, as ${whom}?`));
-  if (answer === true) return;
-  if (answer === null) throw usageError(`${name} writes, and there is no terminal to ask on`, 'Pass --yes.');
-  throw failed('not called');
+  await expectConsent(printable(`Call ${name}, which changes something, as ${whom}?`), {
+    unasked: [`${name} writes, and there is no terminal to ask on`, 'Pass --yes.'],
+    declined: 'not called',
+  });
 }
 
 function inWords(
