@@ -3,7 +3,7 @@ import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import type { CommandRecord } from '../command.ts';
 import { parseSince, wholeNumber } from '../names/typed-values.ts';
-import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
+import { expectKnownUser, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { shownIds, wholeSessionId } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { ACTION_COLUMNS, actionView, findRequests } from '../views/action-view.ts';
@@ -32,8 +32,7 @@ export const command: CommandRecord = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const now = Date.now();
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
-    const { who, rest } = await readWho(args, options);
-    expectOneWho(rest);
+    const who = await readOneWho(args, options);
     const read = () =>
       withStore(
         options,

@@ -2,7 +2,7 @@ import type { AuditLine } from '../../daemon/admin/store.ts';
 import { hashPerson } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
 import { parseSince, wholeNumber } from '../names/typed-values.ts';
-import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
+import { expectKnownUser, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
 import { printStored, withStore } from '../with-store.ts';
 
@@ -38,8 +38,7 @@ export const command: CommandRecord = {
   async run({ args, options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: READ_MAX });
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {};
-    const { who, rest } = await readWho(args, options);
-    expectOneWho(rest);
+    const who = await readOneWho(args, options);
     const read = () =>
       withStore(options, async ({ audit }) => {
         if (who === null) return audit.list({ ...since, limit: limit + 1 });

@@ -1,14 +1,7 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import {
-  expectKnownUser,
-  expectOneWho,
-  expectWho,
-  WHO_ARGUMENT,
-  WHO_OPTIONS,
-  whoInWords,
-} from '../names/who.ts';
+import { expectKnownUser, expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { withShortIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { MEMORY_COLUMNS } from '../views/memory-view.ts';
@@ -26,8 +19,7 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    const { who, rest } = await expectWho(args, options);
-    expectOneWho(rest);
+    const who = await expectOneWho(args, options);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
     const read = () =>
       withMemories(options, (memories) => memories.list(toMemoryOwner(who)).then(withShortIds));

@@ -10,7 +10,7 @@ import type { Store } from '../../daemon/admin/store.ts';
 import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { EXIT, failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
-import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
+import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { expectKnownUser, withPerson } from '../person-records.ts';
 import { expectConsent } from '../terminal.ts';
 
@@ -45,8 +45,7 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    const { who, rest } = await expectWho(args, options);
-    expectOneWho(rest);
+    const who = await expectOneWho(args, options);
     if (options.yes !== true)
       await expectConsent(`Delete everything that is stored about ${whoInWords(who)}, for good?`, {
         unasked: [

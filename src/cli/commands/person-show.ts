@@ -3,7 +3,7 @@ import { listMemories } from '../../daemon/admin/records.ts';
 import { escapeControls } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
+import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
 import { summarizePerson } from '../views/person-summary.ts';
 
@@ -19,8 +19,7 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    const { who, rest } = await expectWho(args, options);
-    expectOneWho(rest);
+    const who = await expectOneWho(args, options);
     const { found, summary } = await withPerson(who, options, async (desk) => {
       await expectKnownUser(who, options, desk);
       await noteAudit(desk.store, { command: 'person show', who });

@@ -1,9 +1,10 @@
 import { pluginsAt } from '../../daemon/admin/settings.ts';
 import { nearest, printable } from '../../daemon/admin/texts.ts';
-import { claimsOfPerson, listSpellings, personKey, type Who } from '../../daemon/admin/who.ts';
+import { listSpellings, personKey, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
+import { personInWords, personView } from '../views/person-view.ts';
 import { channelInWords } from './channel-titles.ts';
 import { channelNamed, invalidId, isLinkable } from './channel-words.ts';
 
@@ -98,13 +99,13 @@ async function spellings(
 }
 
 /**
- * Refuses a command line that names two persons or users, for commands that take no other argument.
- * @param rest the arguments that `readWho` did not read
- * @throws CliError (2) if `--sub` and an argument both name somebody
+ * Like `readWho`, for commands that take no other argument.
+ * @throws CliError (2) also if `--sub` and an argument both name somebody
  */
-export function expectOneWho(rest: readonly string[]): void {
+export async function readOneWho(args: readonly string[], options: OptionValues): Promise<Who | null> {
+  const { who, rest } = await readWho(args, options);
   const [named] = rest;
-  if (named === undefined) return;
+  if (named === undefined) return who;
   throw usageError(
     `both --sub and '${printable(named)}' say whom the command is about`,
     'Give one of them, and run the command again for the other.',
@@ -114,9 +115,7 @@ export function expectOneWho(rest: readonly string[]): void {
 /** The person or user in words, for people. */
 export function whoInWords(who: Who): string {
   if ('platform' in who) return `${printable(who.user_id)} of ${printable(channelInWords(who.platform))}`;
-  const { issuer, tenant, sub } = claimsOfPerson(who.person);
-  const of = [issuer && `issuer ${issuer}`, tenant && `tenant ${tenant}`].filter(Boolean).join(', ');
-  return printable(of ? `${sub} (${of})` : sub);
+  return printable(personInWords(personView(who.person)));
 }
 
 /** Like `readWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
@@ -125,8 +124,19 @@ export async function expectWho(
   options: OptionValues,
 ): Promise<{ who: Who; rest: readonly string[] }> {
   const { who, rest } = await readWho(args, options);
-  if (who !== null) return { who, rest };
-  throw usageError(
+  if (who === null) throw nobodyGiven();
+  return { who, rest };
+}
+
+/** Like `readOneWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
+export async function expectOneWho(args: readonly string[], options: OptionValues): Promise<Who> {
+  const who = await readOneWho(args, options);
+  if (who === null) throw nobodyGiven();
+  return who;
+}
+
+function nobodyGiven(): CliError {
+  return usageError(
     'no person is given',
     "Name a person with --sub, or a platform's user by the channel's name, a colon and the user's id.",
   );
