@@ -1,6 +1,6 @@
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { COMMANDS, type CommandExamples } from './command.ts';
-import { wrapText } from './wrap-text.ts';
+import { hang, wrapText } from './wrap-text.ts';
 
 /** A complaint of a user, and the commands that show its cause. */
 interface Complaint {
@@ -177,7 +177,7 @@ export function topicHelp({ summary, paragraphs, complaints = [], commands, page
     ...complaints.map(
       ({ words, commands: lines }) => `${[words, ...lines.map((line) => `  ${line}`)].join('\n')}\n`,
     ),
-    `Commands:\n${hang(
+    `Commands:\n${rowsText(
       entries.map(({ name, summary }) => [name, summary]),
       widest,
     )}`,
@@ -259,7 +259,7 @@ export function programHelp(): string {
   const commands = [...COMMANDS, HELP_COMMAND].map(({ name, summary }): Row => [name, summary]);
   const topics = HELP_TOPICS.map(({ name, summary }): Row => [`help ${name}`, summary]);
   const width = Math.max(...[...options, ...commands, ...topics].map(([term]) => term.length));
-  const section = (title: string, rows: readonly Row[]) => `${title}:\n${hang(rows, width)}`;
+  const section = (title: string, rows: readonly Row[]) => `${title}:\n${rowsText(rows, width)}`;
   const sections = Object.entries(INTENTS).map(([title, words]) =>
     section(
       title,
@@ -280,12 +280,7 @@ export function programHelp(): string {
 type Row = readonly [term: string, sentence: string];
 
 /** Terms with their sentences beside them, wrapped at `WIDTH`. */
-function hang(rows: readonly Row[], width: number): string {
-  const indent = width + 4;
-  return rows
-    .map(([term, sentence]) => {
-      const lines = wrapText(sentence, WIDTH - indent).join(`\n${' '.repeat(indent)}`);
-      return `  ${term.padEnd(width)}  ${lines}\n`;
-    })
-    .join('');
+function rowsText(rows: readonly Row[], width: number): string {
+  const layout = { indent: width + 4, width: WIDTH };
+  return rows.map(([term, sentence]) => hang(`  ${term}`, sentence, layout)).join('');
 }

@@ -7,7 +7,7 @@ import {
   withoutControls,
 } from '../daemon/admin/texts.ts';
 import { isoTime, relativeTime } from './names/typed-values.ts';
-import { wrapText } from './wrap-text.ts';
+import { hang, wrapText } from './wrap-text.ts';
 
 /** Everything that a command prints: data to stdout (text, or one JSON document with `--json`), the rest to stderr. */
 export interface Output {
@@ -250,13 +250,7 @@ function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time 
     return column.title === undefined || text === '' ? [] : [{ title: column.title, text }];
   });
   const indent = Math.max(...values.map(({ title }) => title.length)) + GAP.length;
-  return values
-    .flatMap(({ title, text }) =>
-      wrapText(text, Math.max(width - indent, NARROWEST.wrap)).map(
-        (line, index) => `${(index === 0 ? title : '').padEnd(indent)}${line}\n`,
-      ),
-    )
-    .join('');
+  return values.map(({ title, text }) => hang(title, text, { indent, width })).join('');
 }
 
 interface Cell {

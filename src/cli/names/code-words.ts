@@ -1,6 +1,6 @@
 import type { PassedState } from '../../daemon/admin/records.ts';
 import { adviceFor } from '../advice/advice.ts';
-import { wrapText } from '../wrap-text.ts';
+import { hang } from '../wrap-text.ts';
 import { channelInWords } from './channel-titles.ts';
 
 /** The states of a session (agentd-identity(7), "States of a session"), in words. */
@@ -23,9 +23,8 @@ export const GUARD_WORDS: Readonly<Record<string, string>> = {
 
 /** What a code in a log or a trace means, in one sentence. Undefined if it is not known. */
 function codeInWords(code: string): string | undefined {
-  for (const words of [STATE_WORDS, GUARD_WORDS] as Readonly<Record<string, string>>[])
-    if (Object.hasOwn(words, code)) return words[code];
-  return adviceFor(code)?.happened;
+  const words: Readonly<Record<string, string>> = { ...STATE_WORDS, ...GUARD_WORDS };
+  return Object.hasOwn(words, code) ? words[code] : adviceFor(code)?.happened;
 }
 
 /** A line for each code that is known, with what it means. */
@@ -35,13 +34,7 @@ export function codeLegend(codes: readonly string[], width: number): string {
     return words === undefined ? [] : [{ code, words }];
   });
   const indent = Math.max(0, ...known.map(({ code }) => code.length)) + 2;
-  return known
-    .flatMap(({ code, words }) =>
-      wrapText(words, Math.max(20, width - indent)).map(
-        (line, index) => `${(index === 0 ? code : '').padEnd(indent)}${line}\n`,
-      ),
-    )
-    .join('');
+  return known.map(({ code, words }) => hang(code, words, { indent, width })).join('');
 }
 
 /** The members of a log entry that are codes. */

@@ -5,7 +5,7 @@ import { channelInWords } from '../names/channel-titles.ts';
 import { codeLegend } from '../names/code-words.ts';
 import { isoTime } from '../names/typed-values.ts';
 import { type Column, type Output, toJson } from '../output.ts';
-import { wrapText } from '../wrap-text.ts';
+import { hang, wrapText } from '../wrap-text.ts';
 import { ACTION_COLUMNS, type ActionView } from './action-view.ts';
 import { FEEDBACK_COLUMNS, feedbackInWords, feedbackView } from './feedback-view.ts';
 
@@ -178,8 +178,7 @@ function findingsInWords(
     if (!isWell) return `It ended with ${printable(outcome)}; see \`agentd logs --request\`.\n`;
     return isRatedBad ? 'No step failed.\n' : 'Nothing went wrong with this message.\n';
   }
-  const paragraph = (label: string, text: string) =>
-    `${label}${wrapText(text, width - label.length).join(`\n${' '.repeat(label.length)}`)}\n`;
+  const paragraph = (label: string, text: string) => hang(label, text, { indent: label.length, width });
   return findings
     .map(
       ({ reason, happened, todo }) => `${reason}\n${paragraph(HAPPENED, happened)}${paragraph(ADVICE, todo)}`,
