@@ -1,5 +1,4 @@
 import { openRecording, type RecordedRun, type Recording, recordedWho } from '../daemon/admin/replay.ts';
-import { openAdministratorSeal } from '../daemon/admin/sealing.ts';
 import type { Settings } from '../daemon/admin/settings.ts';
 import type { Store } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
@@ -8,33 +7,30 @@ import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { messageTraces } from './message-traces.ts';
 import { wholeId } from './names/whole-id.ts';
+import { withSealedStore } from './with-store.ts';
 
 /**
  * Finds and opens a recording, and writes the line of the audit log. @throws CliError (1) that says what is missing
  */
 export async function readRecording(
   given: string,
-  {
-    store,
-    settings,
-    command,
-    options,
-  }: { store: Store; settings: Settings; command: string; options: OptionValues },
+  { settings, command, options }: { settings: Settings; command: string; options: OptionValues },
 ): Promise<{ recording: Recording; recorded: RecordedRun }> {
-  const isKnown = async (one: string) => (await store.recordings.find(one)) !== null;
-  const id = await wholeId(store, { kinds: ['recording'], given, options, isKnown });
-  const recording = await store.recordings.find(id);
-  if (recording === null) throw await nothingRecorded(id, store, settings);
-  const { seal } = await openAdministratorSeal(settings);
-  const recorded = await openRecording(seal, recording);
-  const about = recording.turn_id;
-  if (recorded === null)
-    throw failed(
-      `the recording of ${printable(about)} cannot be opened: no key here opens it`,
-      'Run the command with the STATE_DIR or the TOKEN_ENCRYPTION_KEY of the daemon. A recording is not sealed again when a key is removed.',
-    );
-  await noteAudit(store, { command, about, who: recordedWho(recording, recorded) });
-  return { recording, recorded };
+  return withSealedStore(options, async (store, seal) => {
+    const isKnown = async (one: string) => (await store.recordings.find(one)) !== null;
+    const id = await wholeId(store, { kinds: ['recording'], given, options, isKnown });
+    const recording = await store.recordings.find(id);
+    if (recording === null) throw await nothingRecorded(id, store, settings);
+    const recorded = await openRecording(seal, recording);
+    const about = recording.turn_id;
+    if (recorded === null)
+      throw failed(
+        `the recording of ${printable(about)} cannot be opened: no key here opens it`,
+        'Run the command with the STATE_DIR or the TOKEN_ENCRYPTION_KEY of the daemon. A recording is not sealed again when a key is removed.',
+      );
+    await noteAudit(store, { command, about, who: recordedWho(recording, recorded) });
+    return { recording, recorded };
+  });
 }
 
 async function nothingRecorded(id: string, store: Store, settings: Settings): Promise<Error> {

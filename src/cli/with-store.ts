@@ -1,3 +1,4 @@
+import { openAdministratorSeal, type Seal } from '../daemon/admin/sealing.ts';
 import type { Purpose, Settings } from '../daemon/admin/settings.ts';
 import {
   type MemoryStore,
@@ -27,6 +28,33 @@ export async function withStore<T>(
 ): Promise<T> {
   const settings = await coreSettings(options, purpose);
   return withOpenStore(settings, (store) => work(store, settings), { mayCreate });
+}
+
+/**
+ * Like `withStore`, with the seal of the daemon. Texts that are sealed with a key that is not known here stay sealed.
+ */
+export function withSealedStore<T>(
+  options: OptionValues,
+  work: (store: Store, seal: Seal, settings: Settings) => Promise<T>,
+): Promise<T> {
+  return withStore(
+    options,
+    async (store, settings) => work(store, (await openAdministratorSeal(settings)).seal, settings),
+    'links',
+  );
+}
+
+/** Like `withStore`, for a store that may be missing. Undefined if no daemon has stored anything yet. */
+export async function withExistingStore<T>(
+  options: OptionValues,
+  work: (store: Store, settings: Settings) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await withStore(options, work);
+  } catch (error) {
+    if (error instanceof StoreMissing) return undefined;
+    throw error;
+  }
 }
 
 /** The items of a list, and the text to show if there are none. */

@@ -1,6 +1,5 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
-import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import type { CommandRecord } from '../command.ts';
 import { parseSince, wholeNumber } from '../names/typed-values.ts';
 import { expectKnownUser, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
@@ -8,7 +7,7 @@ import { shownIds, wholeSessionId } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { ACTION_COLUMNS, actionView, findRequests } from '../views/action-view.ts';
 import { namesIn } from '../views/session-view.ts';
-import { printStored, withStore } from '../with-store.ts';
+import { printStored, withSealedStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -34,34 +33,29 @@ export const command: CommandRecord = {
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
     const who = await readOneWho(args, options);
     const read = () =>
-      withStore(
-        options,
-        async (store, settings) => {
-          const { seal } = await openAdministratorSeal(settings);
-          const { session: given } = options;
-          const id = typeof given === 'string' ? await wholeSessionId(store, given, options) : null;
-          // Sign-in changes the id of a session, but never its tag.
-          const session = id === null ? null : await store.sessions.find(id);
-          const found = await store.actions.list({
-            limit: limit + 1,
-            ...since,
-            ...(who === null ? {} : { who }),
-            ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
-          });
-          // This reads many traces, so it is not done for a table, which does not show the request.
-          const requests = out.json ? await findRequests(found, store.traces) : null;
-          const sessions = found.flatMap(({ session_id }) => session_id ?? []);
-          const shown = await shownIds(store, out, 'session', sessions);
-          const findName = await namesIn(store, sessions);
-          return found.map((action) => ({
-            ...actionView(action, now, seal),
-            request_id: requests?.get(action.action_id) ?? null,
-            name: findName(action.person),
-            short_session: shown.get(action.session_id ?? ''),
-          }));
-        },
-        'links',
-      );
+      withSealedStore(options, async (store, seal) => {
+        const { session: given } = options;
+        const id = typeof given === 'string' ? await wholeSessionId(store, given, options) : null;
+        // Sign-in changes the id of a session, but never its tag.
+        const session = id === null ? null : await store.sessions.find(id);
+        const found = await store.actions.list({
+          limit: limit + 1,
+          ...since,
+          ...(who === null ? {} : { who }),
+          ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
+        });
+        // This reads many traces, so it is not done for a table, which does not show the request.
+        const requests = out.json ? await findRequests(found, store.traces) : null;
+        const sessions = found.flatMap(({ session_id }) => session_id ?? []);
+        const shown = await shownIds(store, out, 'session', sessions);
+        const findName = await namesIn(store, sessions);
+        return found.map((action) => ({
+          ...actionView(action, now, seal),
+          request_id: requests?.get(action.action_id) ?? null,
+          name: findName(action.person),
+          short_session: shown.get(action.session_id ?? ''),
+        }));
+      });
     const expect = () => expectKnownUser(who, options);
     await printStored(out, ACTION_COLUMNS, { none: 'No action found.', limit, expect, read });
   },

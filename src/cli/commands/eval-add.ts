@@ -8,7 +8,6 @@ import { configLocation } from '../config-location.ts';
 import { addToFile } from '../eval/add-to-file.ts';
 import type { Column } from '../output.ts';
 import { readRecording } from '../recorded-run.ts';
-import { withStore } from '../with-store.ts';
 
 interface Shown {
   kind: string;
@@ -46,11 +45,7 @@ export const command: CommandRecord = {
         `${printable(file ?? '')} is not a file of cases: ${printable(problems.map(({ problem }) => problem).join('; '))}`,
         'See `agentd config schema eval`.',
       );
-    const { recording, recorded } = await withStore(
-      options,
-      (store) => readRecording(id, { store, settings, command: 'eval add', options }),
-      'links',
-    );
+    const { recording, recorded } = await readRecording(id, { settings, command: 'eval add', options });
     const made = await makeCase(recording, recorded, new Set(cases.map(({ name }) => name)));
     if (made.left.length > 0)
       throw failed(

@@ -1,4 +1,3 @@
-import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import type { Feedback, Store } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, type Who } from '../../daemon/admin/who.ts';
@@ -7,7 +6,7 @@ import type { CommandRecord, OptionValues } from '../command.ts';
 import { wholeId } from '../names/whole-id.ts';
 import { indent, toJson } from '../output.ts';
 import { FEEDBACK_DETAILS, feedbackView } from '../views/feedback-view.ts';
-import { withStore } from '../with-store.ts';
+import { withSealedStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -19,20 +18,15 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args: [id = ''], options, out }) {
-    const { view, turn } = await withStore(
-      options,
-      async (store, settings) => {
-        const found = await findFeedback(store, id, options);
-        await noteAudit(store, { command: 'feedback show', about: found.turn_id, who: toWho(found) });
-        const { seal } = await openAdministratorSeal(settings);
-        const turns = await store.sessions.turns(found.session_id);
-        return {
-          view: feedbackView(found, seal),
-          turn: turns.find(({ turn_id }) => turn_id === found.turn_id),
-        };
-      },
-      'links',
-    );
+    const { view, turn } = await withSealedStore(options, async (store, seal) => {
+      const found = await findFeedback(store, id, options);
+      await noteAudit(store, { command: 'feedback show', about: found.turn_id, who: toWho(found) });
+      const turns = await store.sessions.turns(found.session_id);
+      return {
+        view: feedbackView(found, seal),
+        turn: turns.find(({ turn_id }) => turn_id === found.turn_id),
+      };
+    });
     const { text = null, reply = null } = turn ?? {};
     const isUnreadable = view.has_comment && view.comment === null;
     const texts = { comment: isUnreadable ? '(cannot decrypt)' : view.comment, message: text, answer: reply };

@@ -1,12 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import type { CommandRecord } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { expectChannel } from '../names/who.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { LINK_LIST_COLUMNS, linkListView } from '../views/link-view.ts';
-import { printStored, withStore } from '../with-store.ts';
+import { printStored, withSealedStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -25,17 +24,12 @@ export const command: CommandRecord = {
   async run({ options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 100_000 });
     const read = () =>
-      withStore(
-        options,
-        async (store, settings) => {
-          const { seal } = await openAdministratorSeal(settings);
-          const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
-          const found = await store.links.list({ ...platform, limit: limit + 1 });
-          const now = Date.now();
-          return Promise.all(found.map((link) => linkListView(store, link, now, seal, settings)));
-        },
-        'links',
-      );
+      withSealedStore(options, async (store, seal, settings) => {
+        const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
+        const found = await store.links.list({ ...platform, limit: limit + 1 });
+        const now = Date.now();
+        return Promise.all(found.map((link) => linkListView(store, link, now, seal, settings)));
+      });
     const expect = () => expectChannel(options, 'platform');
     await printStored(out, LINK_LIST_COLUMNS, { none: 'No link found.', limit, expect, read });
   },

@@ -1,12 +1,11 @@
 import { unlinkUser } from '../../daemon/admin/records.ts';
-import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { invalidId, LINK_ARGUMENTS, linkableChannel, USER_WILL_BE_TOLD } from '../names/channel-words.ts';
-import { withStore } from '../with-store.ts';
+import { withSealedStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -18,16 +17,11 @@ export const command: CommandRecord = {
     const channel = await linkableChannel(options, word);
     const writings = listSpellings(channel, user);
     const [user_id = user] = writings;
-    const isRemoved = await withStore(
-      options,
-      async (store, settings) => {
-        const who = { platform: channel.name, user_id };
-        await noteAudit(store, { command: 'link remove', about: channel.name, who });
-        const { seal } = await openAdministratorSeal(settings);
-        return unlinkUser({ store, seal }, channel, user);
-      },
-      'links',
-    );
+    const isRemoved = await withSealedStore(options, async (store, seal) => {
+      const who = { platform: channel.name, user_id };
+      await noteAudit(store, { command: 'link remove', about: channel.name, who });
+      return unlinkUser({ store, seal }, channel, user);
+    });
     const whose = `${printable(user_id)} of ${channelInWords(channel.name)}`;
     // Ids that the channel does not recognize are tried first: a second id of a user is one of them.
     if (!isRemoved && writings.length === 0) throw invalidId(channel, user);

@@ -74,7 +74,7 @@ export const command: CommandRecord = {
       if (again.reason === 'held_by_another') throw held(again.holder, user_id);
       throw invalid(again.reason);
     };
-    const linked = await withSealedStore(options, validate, linkIn, out.note);
+    const linked = await withStoreOrCreate(options, validate, linkIn, out.note);
     out.data(toView(linked, channel, user_id), () => inWords(linked, channel, user_id));
   },
 };
@@ -84,7 +84,7 @@ export const command: CommandRecord = {
  * that people can be linked before that start.
  * @param beforeMaking runs before a store is created; if it throws, nothing is created
  */
-async function withSealedStore<T>(
+async function withStoreOrCreate<T>(
   options: OptionValues,
   beforeMaking: () => Promise<void>,
   work: (store: Store, seal: Seal) => Promise<T>,

@@ -1,11 +1,10 @@
 import type { ReloadAnswer, ReloadReport } from '../../daemon/admin/reloads.ts';
-import { StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, unavailable } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { wholeNumber } from '../names/typed-values.ts';
-import { withStore } from '../with-store.ts';
+import { withExistingStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description: [
@@ -25,15 +24,11 @@ export const command: CommandRecord = {
   async run({ options, out }) {
     const wait_ms = 1000 * wholeNumber('--wait', options.wait, { min: 1, max: 600 });
     const { requestReload } = await import('../../daemon/admin/reloads.ts');
-    const reloaded = await withStore(options, async (store, settings) => {
+    const reloaded = await withExistingStore(options, async (store, settings) => {
       await noteAudit(store, { command: 'reload' });
       return requestReload(store, settings, wait_ms);
-    }).catch((error: unknown) => {
-      // No daemon has ever used it.
-      if (error instanceof StoreMissing) return null;
-      throw error;
     });
-    if (reloaded === null) {
+    if (!reloaded) {
       throw unavailable(
         'no daemon uses this store',
         'Start the daemon with `agentd serve`. A daemon that starts reads its configuration anyway.',

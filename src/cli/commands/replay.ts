@@ -20,7 +20,6 @@ import { wholeNumber } from '../names/typed-values.ts';
 import { readRecording } from '../recorded-run.ts';
 import { expectConsent } from '../terminal.ts';
 import { replayInWords, replayView } from '../views/replay-view.ts';
-import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description: [
@@ -49,15 +48,9 @@ export const command: CommandRecord = {
     const changes = await readChanges(options);
     const configuration = await readConfiguration(configLocation(options));
     expectModel(configuration.settings, changes);
-    const { recording, recorded } = await withStore(
-      options,
-      (store) =>
-        readRecording(id, {
-          ...{ store, options, command: 'replay' },
-          settings: configuration.settings,
-        }),
-      'links',
-    );
+    const { recording, recorded } = await readRecording(id, {
+      ...{ settings: configuration.settings, command: 'replay', options },
+    });
     const entry = agentOfRun(configuration, recorded, options.agent);
     const configured = await settingsOfAgent(entry, configuration.settings);
     const settings = replaySettings(configured, changes);

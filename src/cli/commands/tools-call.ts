@@ -10,7 +10,7 @@ import {
 } from '../../daemon/admin/operator-call.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { readConfiguration, type Settings, unusualPlace } from '../../daemon/admin/settings.ts';
-import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
+import type { Store } from '../../daemon/admin/store.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { type SignOutMarks, tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
@@ -19,7 +19,7 @@ import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { expectConsent, readToken } from '../terminal.ts';
-import { withStore } from '../with-store.ts';
+import { withExistingStore, withStore } from '../with-store.ts';
 import { findTool } from './tools-show.ts';
 
 export const command: CommandRecord = {
@@ -116,19 +116,6 @@ async function readPerson(
   );
   if (verdict.valid) return verdict;
   throw failed(`the token is invalid: ${verdict.reason}`, 'Check it with `agentd token verify -`.');
-}
-
-/** Undefined if no daemon has stored anything yet. */
-async function withExistingStore<T>(
-  options: OptionValues,
-  work: (store: Store) => Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await withStore(options, work);
-  } catch (error) {
-    if (error instanceof StoreMissing) return undefined;
-    throw error;
-  }
 }
 
 async function askFirst(
