@@ -83,7 +83,7 @@ export function createOutput({
     color,
     width,
     data(value, text) {
-      const printed = json ? escapeControls(JSON.stringify(value, null, 2)) : text();
+      const printed = json ? jsonText(value) : text();
       stdout.write(maskTokens(endWithNewline(json ? printed : safe(printed))));
     },
     list(columns, items, none, limit = items.length) {
@@ -340,6 +340,18 @@ function pad(cell: string, width: number, align: 'right' | undefined): string {
 
 function length(text: string): number {
   return [...text].length;
+}
+
+/** Texts below their names, for the end of the details of one thing. Empty texts are left out. */
+export function namedTexts(texts: Readonly<Record<string, string | null | undefined>>): string {
+  return Object.entries(texts)
+    .flatMap(([name, text]) => (text ? [`\n${name}:\n${indent(text, '  ')}\n`] : []))
+    .join('');
+}
+
+/** A value as a JSON document of several lines, without control characters. */
+export function jsonText(value: unknown): string {
+  return escapeControls(JSON.stringify(value, null, 2) ?? 'null');
 }
 
 /**

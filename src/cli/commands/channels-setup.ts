@@ -8,12 +8,13 @@ import {
   inspectConfiguration,
   maskSecrets,
 } from '../../daemon/admin/settings.ts';
-import { escapeControls, printable } from '../../daemon/admin/texts.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { ProbeClient } from '../doctor/finding.ts';
 import { channelNames } from '../names/channel-words.ts';
+import { jsonText } from '../output.ts';
 
 export const command: CommandRecord = {
   description: [
@@ -43,7 +44,7 @@ export const command: CommandRecord = {
     const done = await runSetup(plugin, address, found);
     if (done.outcome === 'failed') throw failed(`${name}: ${mask(done.detail)}`, mask(done.advice));
     if (done.outcome === 'document') {
-      out.write(`${escapeControls(JSON.stringify(done.document, null, 2))}\n`);
+      out.write(`${jsonText(done.document)}\n`);
       out.note(mask(done.detail));
       return EXIT.ok;
     }

@@ -2,6 +2,7 @@ import { evalSchema } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
+import { jsonText } from '../output.ts';
 
 const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = { eval: evalSchema };
 
@@ -21,7 +22,7 @@ export const command: CommandRecord = {
         `there is no schema '${printable(kind)}'`,
         `Pass one of: ${Object.keys(SCHEMAS).join(', ')}.`,
       );
-    out.data(schema, () => JSON.stringify(schema, null, 2));
+    out.data(schema, () => jsonText(schema));
     return undefined;
   },
 };

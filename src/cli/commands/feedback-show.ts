@@ -4,7 +4,7 @@ import { noteAudit, type Who } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { wholeId } from '../names/whole-id.ts';
-import { indent, toJson } from '../output.ts';
+import { namedTexts, toJson } from '../output.ts';
 import { FEEDBACK_DETAILS, feedbackView } from '../views/feedback-view.ts';
 import { withSealedStore } from '../with-store.ts';
 
@@ -32,7 +32,7 @@ export const command: CommandRecord = {
     const texts = { comment: isUnreadable ? '(cannot decrypt)' : view.comment, message: text, answer: reply };
     out.data(
       { ...toJson(FEEDBACK_DETAILS, view), text, reply },
-      () => `${out.details(FEEDBACK_DETAILS, view)}${textsInWords(texts)}`,
+      () => `${out.details(FEEDBACK_DETAILS, view)}${namedTexts(texts)}`,
     );
   },
 };
@@ -53,10 +53,4 @@ async function findFeedback(store: Store, given: string, options: OptionValues):
 
 function toWho({ person, platform, user_id }: Feedback): Who {
   return person === null ? { platform, user_id } : { person };
-}
-
-function textsInWords(texts: Readonly<Record<string, string | null>>): string {
-  return Object.entries(texts)
-    .flatMap(([name, text]) => (text ? [`\n${name}:\n${indent(text, '  ')}\n`] : []))
-    .join('');
 }

@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { CommandRecord } from '../command.ts';
-import { indent, toJson } from '../output.ts';
+import { namedTexts, toJson } from '../output.ts';
 import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../views/inbox-view.ts';
 import { withStore } from '../with-store.ts';
 
@@ -28,11 +28,9 @@ export const command: CommandRecord = {
 
 function texts({ message, reply, notice, session_id, state }: ShownMessage): string {
   const isUnsent = reply !== null && session_id !== null && state !== 'done';
-  return [
-    ['text', message?.text],
-    [isUnsent ? 'reply, not sent' : 'reply', reply],
-    ['notice of the failure', notice],
-  ]
-    .flatMap(([name, text]) => (text ? [`\n${name}:\n${indent(text, '  ')}\n`] : []))
-    .join('');
+  return namedTexts({
+    text: message?.text,
+    [isUnsent ? 'reply, not sent' : 'reply']: reply,
+    'notice of the failure': notice,
+  });
 }

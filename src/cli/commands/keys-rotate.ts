@@ -13,6 +13,7 @@ import { type Store, sharesStore } from '../../daemon/admin/store.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, failed } from '../cli-error.ts';
 import type { CommandCall, CommandRecord } from '../command.ts';
+import { jsonText } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 /** Maximum number of keys. With more keys, the key file would exceed its maximum size. */
@@ -53,7 +54,7 @@ async function rotate(
     const value = [key, ...earlier].join(',');
     const before = [...earlier, key].join(',');
     const steps = { TOKEN_ENCRYPTION_KEY: value, ...(isShared && earlier.length > 0 && { first: before }) };
-    if (out.json) out.write(`${JSON.stringify({ key: id, file: null, ...steps }, null, 2)}\n`);
+    if (out.json) out.write(`${jsonText({ key: id, file: null, ...steps })}\n`);
     else out.write(`TOKEN_ENCRYPTION_KEY=${value}\n`);
     out.note(
       'Set this line where TOKEN_ENCRYPTION_KEY is set now, or write what follows the first = into the file that TOKEN_ENCRYPTION_KEY_FILE names. Then restart the daemon. The line contains the keys: keep it secret.',

@@ -1,9 +1,9 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { listMemories } from '../../daemon/admin/records.ts';
-import { escapeControls } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
 import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
+import { jsonText } from '../output.ts';
 import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
 import { summarizePerson } from '../views/person-summary.ts';
 
@@ -31,6 +31,6 @@ export const command: CommandRecord = {
         summary: isShort ? await summarizePerson(out, who, records, memories, desk) : null,
       };
     });
-    out.data(found, () => summary ?? escapeControls(JSON.stringify(found, null, 2)));
+    out.data(found, () => summary ?? jsonText(found));
   },
 };

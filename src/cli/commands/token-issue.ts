@@ -1,10 +1,11 @@
 import { environmentAt, type Settings } from '../../daemon/admin/settings.ts';
-import { escapeControls, printable } from '../../daemon/admin/texts.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { demandedClaims, TOKEN_MAX, tokenSigner } from '../../daemon/admin/tokens.ts';
 import { misconfigured, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation, coreSettings } from '../config-location.ts';
 import { parseDuration } from '../names/typed-values.ts';
+import { jsonText } from '../output.ts';
 
 const YEAR = 31_536_000;
 
@@ -53,9 +54,7 @@ export const command: CommandRecord = {
       );
     }
     // `data` is not used, because it masks tokens.
-    out.write(
-      out.json ? `${escapeControls(JSON.stringify({ token, claims: signed }, null, 2))}\n` : `${token}\n`,
-    );
+    out.write(out.json ? `${jsonText({ token, claims: signed })}\n` : `${token}\n`);
   },
 };
 

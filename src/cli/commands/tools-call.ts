@@ -11,13 +11,14 @@ import {
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { readConfiguration, type Settings, unusualPlace } from '../../daemon/admin/settings.ts';
 import type { Store } from '../../daemon/admin/store.ts';
-import { escapeControls, printable } from '../../daemon/admin/texts.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { type SignOutMarks, tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
+import { jsonText } from '../output.ts';
 import { expectConsent, readToken } from '../terminal.ts';
 import { withExistingStore, withStore } from '../with-store.ts';
 import { findTool } from './tools-show.ts';
@@ -148,8 +149,4 @@ function inWords(
   const end = ok ? `result: ${jsonText(result)}` : `failed; the agent is told: ${printable(message ?? '')}`;
   const heads = Object.entries(told).map(([name, value]) => `response header: ${name}: ${value}`);
   return [...[...sent, ...heads].map(printable), end].join('\n');
-}
-
-function jsonText(value: unknown): string {
-  return escapeControls(JSON.stringify(value, null, 2) ?? 'null');
 }

@@ -1,5 +1,5 @@
 import { readConfiguration } from '../../daemon/admin/settings.ts';
-import { escapeControls, printable, printableLines } from '../../daemon/admin/texts.ts';
+import { printable, printableLines } from '../../daemon/admin/texts.ts';
 import {
   type DescribedTool,
   describeTool,
@@ -10,7 +10,7 @@ import {
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { type Column, toJson } from '../output.ts';
+import { type Column, jsonText, toJson } from '../output.ts';
 
 export const command: CommandRecord = {
   description: [
@@ -36,7 +36,7 @@ export const command: CommandRecord = {
       [
         out.details(DETAILS, tool).trimEnd(),
         `description:\n${indented(printableLines(description))}`,
-        `parameters:\n${indented(escapeControls(JSON.stringify(parameters, null, 2)))}`,
+        `parameters:\n${indented(jsonText(parameters))}`,
       ].join('\n'),
     );
   },
