@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { request as httpRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { request as httpRequest, IncomingMessage } from 'node:http';
 import { jsonObject } from '../channel/json-object.ts';
 import { parseListenAddress, type SettingsLocation } from '../daemon/admin/settings.ts';
 import type { Secret } from '../daemon/admin/texts.ts';
@@ -59,6 +59,14 @@ export async function readBounded(
   return Buffer.concat(chunks);
 }
 
+/** Longest answer of a daemon or another server, bytes. */
+const ANSWER_MAX = 1_048_576;
+
+/** The text of an answer. @throws RangeError if it is too long */
+export async function readAnswerText(answer: AsyncIterable<Uint8Array | string>): Promise<string> {
+  return (await readBounded(answer, ANSWER_MAX)).toString('utf8');
+}
+
 export const URL_OPTION = { '--url <url>': 'address of the daemon, instead of HOST and PORT' } as const;
 
 /**
@@ -115,8 +123,6 @@ export interface Health {
 
 /** How long to wait for the answer, ms: a daemon answers this request quickly. */
 const ANSWER_WITHIN_MS = 5000;
-/** Longest answer, bytes. */
-const ANSWER_MAX = 1_048_576;
 
 /** Throws CliError (69) if nothing answers, or if the server is not agentd. */
 export async function fetchHealth(url: URL): Promise<Health> {
@@ -204,9 +210,13 @@ const SAMPLE = /^(agentd_messages_running|agentd_runs)\{\w+="([^"\\]*)"\} (\d+)$
  */
 export async function fetchLoad(admin: URL, token: Secret | undefined): Promise<DaemonLoad | null> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
-  const text = await getText(new URL('metrics', admin), headers).catch(() => null);
-  if (text === null) return null;
-  const samples = [...text.matchAll(SAMPLE)].map(([, name, label = '', value]) => ({ name, label, value }));
+  const answer = await request(new URL('metrics', admin), headers).catch(() => null);
+  if (answer?.status !== 200) return null;
+  const samples = [...answer.text.matchAll(SAMPLE)].map(([, name, label = '', value]) => ({
+    name,
+    label,
+    value,
+  }));
   const of = (wanted: string) =>
     new Map(samples.filter(({ name }) => name === wanted).map(({ label, value }) => [label, Number(value)]));
   const runs = of('agentd_runs');
@@ -217,25 +227,16 @@ export async function fetchLoad(admin: URL, token: Secret | undefined): Promise<
   };
 }
 
-async function getText(url: URL, headers: Readonly<Record<string, string>>): Promise<string | null> {
+async function request(url: URL, sent: Readonly<Record<string, string>>) {
   const signal = AbortSignal.timeout(2 * ANSWER_WITHIN_MS);
-  const response = await sendRequest(url, { headers, silence_ms: ANSWER_WITHIN_MS, signal });
-  const body = await readBounded(response, ANSWER_MAX);
-  return response.statusCode === 200 ? body.toString('utf8') : null;
+  const response = await sendRequest(url, { headers: sent, silence_ms: ANSWER_WITHIN_MS, signal });
+  const { statusCode: status, headers } = response;
+  return { status, headers, text: await readAnswerText(response) };
 }
 
-async function get(
-  url: URL,
-): Promise<{ status: number | undefined; headers: IncomingHttpHeaders; body: object }> {
-  const signal = AbortSignal.timeout(2 * ANSWER_WITHIN_MS);
-  const headers = { accept: 'application/json' };
-  const response = await sendRequest(url, { headers, silence_ms: ANSWER_WITHIN_MS, signal });
-  const body = await readBounded(response, ANSWER_MAX);
-  return {
-    status: response.statusCode,
-    headers: response.headers,
-    body: jsonObject(body.toString('utf8')),
-  };
+async function get(url: URL) {
+  const { text, ...answer } = await request(url, { accept: 'application/json' });
+  return { ...answer, body: jsonObject(text) };
 }
 
 /** Reads the header `X-Agent-Digest`: `digest`, or `digest, name=digest, …`. */

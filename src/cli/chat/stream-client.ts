@@ -8,7 +8,7 @@ import { durationInWords } from '../names/typed-values.ts';
 import {
   describeFailure,
   type Health,
-  readBounded,
+  readAnswerText,
   type SendOptions,
   sendRequest,
 } from '../running-daemon.ts';
@@ -40,8 +40,6 @@ export interface Outgoing {
 const ANSWER_WITHIN_MS = 15_000;
 /** Time without data after which a stream counts as dead, ms. The daemon sends a comment every 10 s. */
 const SILENCE_MS = 45_000;
-/** Longest body of a JSON response, bytes. */
-const BODY_MAX = 1_048_576;
 
 /**
  * A client for the event-stream endpoints of a daemon. It follows no redirects, so that a token, which is in the body
@@ -184,8 +182,7 @@ async function* readPieces(response: IncomingMessage, signal: AbortSignal): Asyn
 
 /** The JSON object of a response. Empty if there is none, or if the response is cut off: the status is then enough. */
 async function readBody(response: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
-  const body = await readBounded(response, BODY_MAX).catch(() => Buffer.alloc(0));
-  return jsonObject(body.toString('utf8'));
+  return jsonObject(await readAnswerText(response).catch(() => ''));
 }
 
 /** A problem document (agentd-errors(7)), or the data of an `error` event. */

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { readBounded } from '../running-daemon.ts';
+import { readAnswerText } from '../running-daemon.ts';
 
 export type CheckOutcome = 'ok' | 'warning' | 'failed' | 'skipped';
 
@@ -30,8 +30,6 @@ export function createFindings(check: string): Record<CheckOutcome, Create> {
 
 /** How long another machine may take to answer, ms. */
 const ANSWER_MS = 10_000;
-/** Longest answer, bytes. */
-const ANSWER_MAX = 1_048_576;
 
 /** The time of another machine, and the time of this machine at the same moment, ms since the epoch. */
 interface ClockReading {
@@ -63,7 +61,7 @@ export class ProbeClient {
 /** The text of an answer; null if it is too long. */
 export async function readText({ body }: Response): Promise<string | null> {
   try {
-    return (await readBounded(body ?? Readable.from([]), ANSWER_MAX)).toString('utf8');
+    return await readAnswerText(body ?? Readable.from([]));
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;

@@ -30,16 +30,29 @@ function stopped({ check }: Finding): Finding {
   );
 }
 
-/** Any answer below 500 is fine. A proxy in front of the API answers 5xx if the API is down. */
 async function reachable(address: string, client: ProbeClient): Promise<Finding> {
   const { ok, failed } = createFindings('business API');
+  const { answers, detail } = await probe(address, client.fetchFor(WHOSE));
+  if (answers) return ok(detail);
+  return failed(detail, 'Check API_BASE_URL, and that this machine can reach it: try curl from here.');
+}
+
+/**
+ * Whether an address answers, and what it answers. Any answer below 500 is fine. A proxy in front of an API answers 5xx
+ * if the API is down.
+ */
+async function probe(
+  address: string,
+  send: typeof fetch,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ answers: boolean; detail: string }> {
   const { origin } = new URL(address);
-  const advice = 'Check API_BASE_URL, and that this machine can reach it: try curl from here.';
   try {
-    const { status } = await client.fetchFor(WHOSE)(address, { method: 'HEAD', redirect: 'manual' });
-    return status < 500 ? ok(`${origin} answers`) : failed(`${origin} answers ${status}`, advice);
+    const { status } = await send(address, { method: 'HEAD', redirect: 'manual', headers });
+    if (status < 500) return { answers: true, detail: `${origin} answers` };
+    return { answers: false, detail: `${origin} answers ${status}` };
   } catch (error) {
-    return failed(`${origin}: ${describeFailure(error)}`, advice);
+    return { answers: false, detail: `${origin}: ${describeFailure(error)}` };
   }
 }
 
@@ -95,8 +108,7 @@ function ofState(
 }
 
 /**
- * The finding about an OpenAPI source, with what its address answers. API_BASE_URL has a check of its own. Any answer
- * below 500 is fine.
+ * The finding about an OpenAPI source, with what its address answers. API_BASE_URL has a check of its own.
  * @param found the finding about its tools
  */
 async function ofAddress(
@@ -107,19 +119,15 @@ async function ofAddress(
 ): Promise<Finding> {
   if (entry.kind !== 'openapi' || entry.base_url === settings.API_BASE_URL) return found;
   const { base_url, name, headers } = entry;
-  const { origin } = new URL(base_url);
-  const { failed, skipped } = createFindings(`tools of ${name}`);
-  const advice = `Check \`base_url\` of the entry ${name} under \`tools\`, and that this machine can reach it: try curl from here.`;
-  try {
-    const request = { method: 'HEAD', redirect: 'manual', headers } as const;
-    const { status } = await client.fetchFor(`the system of ${name}`)(base_url, request);
-    if (status >= 500) return failed(`${origin} answers ${status}`, advice);
-    return { ...found, detail: `${origin} answers; ${found.detail}` };
-  } catch (error) {
-    if (isSampleApi(settings) && settings.API_BASE_URL?.startsWith(origin))
-      return skipped('this is the sample API of `serve --dev`, which runs only as long as that command');
-    return failed(`${origin}: ${describeFailure(error)}`, advice);
-  }
+  const whose = `the system of ${name}`;
+  const { answers, detail } = await probe(base_url, client.fetchFor(whose), headers);
+  if (answers) return { ...found, detail: `${detail}; ${found.detail}` };
+  const isSample = isSampleApi(settings) && settings.API_BASE_URL?.startsWith(new URL(base_url).origin);
+  if (isSample && !client.answered.has(whose)) return stopped(found);
+  return createFindings(found.check).failed(
+    detail,
+    `Check \`base_url\` of the entry ${name} under \`tools\`, and that this machine can reach it: try curl from here.`,
+  );
 }
 
 const modelCheck = createFindings('model');

@@ -8,7 +8,7 @@ import {
 import { jsonObject } from '../../channel/json-object.ts';
 import { hasOwnConnection, updateRequest } from '../../channel/simulator.ts';
 import { failed, unavailable } from '../cli-error.ts';
-import { describeFailure, readBounded, sendRequest } from '../running-daemon.ts';
+import { describeFailure, readAnswerText, sendRequest } from '../running-daemon.ts';
 import { asksForAnswer, type Batch, type DaemonRecords, type MessageEnd, type Scenario } from './scenario.ts';
 
 /** How often the daemon's records are read, ms. */
@@ -205,8 +205,6 @@ function hasEnded({ end }: Pending): boolean {
 
 /** Platforms wait for a few seconds only, and then repeat the delivery. */
 const ANSWER_WITHIN_MS = 10_000;
-/** Longest answer, bytes. */
-const ANSWER_MAX = 1_048_576;
 
 /** The daemon's answer to a delivery. */
 interface DaemonAnswer {
@@ -229,7 +227,7 @@ async function deliver(daemon: URL, delivery: SimulatedRequest): Promise<DaemonA
       body,
       silence_ms: ANSWER_WITHIN_MS,
     });
-    const text = (await readBounded(response, ANSWER_MAX)).toString('utf8');
+    const text = await readAnswerText(response);
     const id = response.headers['x-request-id'];
     return {
       status: response.statusCode ?? 0,

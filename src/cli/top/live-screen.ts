@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Sink } from '../output.ts';
 
 /** Another screen of the terminal, which leaves the usual one as it was. Its cursor is hidden. */
@@ -45,7 +46,7 @@ export async function showLive(
       // The last row stays empty, so that the terminal does not scroll.
       const shown = lines.slice(0, Math.max(1, (stdout.rows || 24) - 1));
       stdout.write(HOME + shown.map((line) => `${line}${CLEAR_TO_END_OF_LINE}\r\n`).join('') + CLEAR_BELOW);
-      await passed(pause_ms, left.signal);
+      await delay(pause_ms, undefined, { signal: left.signal }).catch(() => undefined);
     }
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, leave);
@@ -55,15 +56,4 @@ export async function showLive(
     stdin.pause();
     stdout.write(LEAVE);
   }
-}
-
-/** Resolves after this time, or when the signal aborts. */
-function passed(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
