@@ -12,7 +12,7 @@ import type { UserNamed } from './names/who.ts';
 import { stateInWords } from './views/inbox-view.ts';
 
 /** One message. */
-interface MessageTrace {
+export interface MessageTrace {
   trace: TraceRecord;
   /** What the message waits for, in the words of `agentd inbox`. Null if the message has ended. */
   waits: string | null;
@@ -43,12 +43,7 @@ export async function messageTraces(
   subject: Subject,
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
-  const byTurn = new Map<string, TraceRecord[]>();
-  for (const trace of await findTraces(subject, { sessions, traces })) {
-    const earlier = byTurn.get(trace.turn_id);
-    if (earlier) earlier.push(trace);
-    else byTurn.set(trace.turn_id, [trace]);
-  }
+  const byTurn = Map.groupBy(await findTraces(subject, { sessions, traces }), ({ turn_id }) => turn_id);
   // The inbox returns the newest first. Texts that the channel itself sends do not count as messages.
   const waiting = (await findInboxMessages(subject, inbox))
     .reverse()

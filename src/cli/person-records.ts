@@ -69,14 +69,7 @@ export function recordsView(
     memories: memories.map((memory) => toJson<ListedMemory>(MEMORY_COLUMNS, memory)),
     actions: actions.map((action) => toJson<ActionView>(ACTION_COLUMNS, actionView(action, now, seal))),
     inbox: inbox.map((message) =>
-      toJson<ShownMessage>(MESSAGE_DETAILS, {
-        ...message,
-        outage: undefined,
-        isFirst: true,
-        now,
-        settings,
-        short_id: undefined,
-      }),
+      toJson<ShownMessage>(MESSAGE_DETAILS, { ...message, isFirst: true, now, settings }),
     ),
     others,
   };

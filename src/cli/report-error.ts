@@ -182,7 +182,8 @@ function isBusyStore({ name, cause }: Error): boolean {
   return name === 'StoreUnavailable' && BUSY.test(String((cause as Detail | undefined)?.code));
 }
 
-function describeCause(error: Error & Detail): string {
+/** The message of the cause of an error, which says more, or else its own. */
+export function describeCause(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 

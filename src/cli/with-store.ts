@@ -13,6 +13,7 @@ import { type CliError, misconfigured, unavailable } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { coreSettings } from './config-location.ts';
 import type { Column, Output } from './output.ts';
+import { describeCause } from './report-error.ts';
 
 type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link' | 'person'>;
 
@@ -121,9 +122,8 @@ function noMemory(): CliError {
 }
 
 function outOfReach({ description }: MemoryStore, error: StoreUnavailable): CliError {
-  const cause = error.cause instanceof Error ? error.cause.message : error.message;
   return unavailable(
-    `cannot use the memory in ${description}: ${cause}`,
+    `cannot use the memory in ${description}: ${describeCause(error)}`,
     'Check DATABASE_URL, that the database runs, and that this machine can reach it.',
     { cause: error },
   );

@@ -13,7 +13,7 @@ import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { ProbeClient } from '../doctor/finding.ts';
-import { channelNames } from '../names/channel-words.ts';
+import { brokenInWords, channelNames } from '../names/channel-words.ts';
 import { jsonText } from '../output.ts';
 
 export const command: CommandRecord = {
@@ -59,11 +59,10 @@ export const command: CommandRecord = {
 function findPlugin({ plugins, loaded }: Inspection, name: string): ChannelPlugin {
   const plugin = plugins.find((one) => one.name === name);
   if (plugin) return plugin;
-  const broken = loaded.problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
   const known = plugins.map((one) => one.name).sort();
   throw usageError(
     `there is no channel '${printable(name)}'`,
-    `The channels are ${known.join(', ')}.${broken}`,
+    `The channels are ${known.join(', ')}.${brokenInWords(loaded.problems)}`,
   );
 }
 

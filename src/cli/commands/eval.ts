@@ -14,7 +14,7 @@ import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { caseFiles } from '../eval/files.ts';
 import { casesAsJUnit } from '../eval/junit.ts';
-import { CASE_COLUMNS, failuresInWords, type Judged, summarize } from '../eval/report.ts';
+import { CASE_COLUMNS, failuresInWords, placeOf, summarize } from '../eval/report.ts';
 import { namedAgent } from '../names/named-agent.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { askAboutProvider } from './replay.ts';
@@ -72,10 +72,7 @@ export const command: CommandRecord = {
     });
     if (problems.length > 0)
       throw refused(
-        problems.map(({ file, line, problem }) => ({
-          place: line === null ? file : `${file}, line ${line}`,
-          problem,
-        })),
+        problems.map(({ problem, ...at }) => ({ place: placeOf(at), problem })),
         'Check the name, the configuration file, and that the source of the tool can be reached.',
       );
     const judged = results.map((result) => ({ ...result, before: before?.get(result.name) ?? null }));
@@ -104,8 +101,8 @@ async function readAll(paths: readonly string[]): Promise<EvalCase[]> {
   const names = new Map<string, EvalCase>();
   for (const one of cases) {
     const other = names.get(one.name);
-    const place = one.line === null ? one.file : `${one.file}, line ${one.line}`;
-    if (other) problems.push({ place, problem: `has the name of another case: \`${one.name}\`` });
+    if (other)
+      problems.push({ place: placeOf(one), problem: `has the name of another case: \`${one.name}\`` });
     names.set(one.name, one);
   }
   if (problems.length > 0) throw refused(problems, 'See `agentd config schema eval`.');
@@ -156,7 +153,7 @@ async function expectJudge(
   configuration: Configuration,
   yes: boolean,
 ): Promise<void> {
-  const judged: Judged | undefined = cases.find(({ rubric }) => rubric.length > 0);
+  const judged = cases.find(({ rubric }) => rubric.length > 0);
   if (judged === undefined) return;
   if (configuration.settings.AGENT_EVAL_MODEL === undefined)
     throw misconfigured(

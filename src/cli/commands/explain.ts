@@ -52,8 +52,8 @@ export const command: CommandRecord = {
       ...rest,
       actions: actions.map((action) => actionView(action, Date.now(), seal)),
     }));
-    out.data({ ...named, traces: views.map((one) => traceView(one.trace, one.actions, one.feedback)) }, () =>
-      views.map((one) => traceInWords(one.trace, out, one.waits, one.actions, one.feedback)).join('\n'),
+    out.data({ ...named, traces: views.map(traceView) }, () =>
+      views.map((one) => traceInWords(one, out)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
   },

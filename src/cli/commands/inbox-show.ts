@@ -17,7 +17,7 @@ export const command: CommandRecord = {
     const message = await withStore(options, async (store, settings): Promise<ShownMessage> => {
       const found = await findInboxMessage(store, id, options);
       const outage = (await store.outages.list()).find(({ platform }) => platform === found.platform);
-      return { ...found, outage, isFirst: true, now: Date.now(), settings, short_id: undefined };
+      return { ...found, outage, isFirst: true, now: Date.now(), settings };
     });
     out.data(
       toJson(MESSAGE_DETAILS, message),

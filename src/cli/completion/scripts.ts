@@ -2,8 +2,7 @@ import { type OptionWords, type ValueKind, type Vocabulary, valueCases, type Wor
 
 /** The completion script for bash 3.2 and later, with or without the package bash-completion. */
 export function bashCompletion(vocabulary: Vocabulary): string {
-  const { commands, valued } = vocabulary;
-  const paths = commands.map(({ at }) => at).filter((at) => at !== '');
+  const { commands, paths, valued } = vocabulary;
   const words = commands.map(({ at, next, options }) => {
     const flags = options.flatMap((option) => option.flags);
     return `    '${at}') next='${next.map(({ word }) => word).join(' ')}' flags='${flags.join(' ')}' ;;`;
@@ -78,8 +77,7 @@ complete -F _agentd agentd
 
 /** The completion script for zsh 5. It is sourced after compinit, or stored as `_agentd` in a folder of fpath. */
 export function zshCompletion(vocabulary: Vocabulary): string {
-  const { commands, valued } = vocabulary;
-  const paths = commands.map(({ at }) => at).filter((at) => at !== '');
+  const { commands, paths, valued } = vocabulary;
   const words = commands.map(({ at, next, options }) => {
     const flags = options.flatMap((option) =>
       option.flags.map((word) => ({ word, sentence: option.sentence })),
@@ -170,8 +168,7 @@ function described({ word, sentence }: Word): string {
 }
 
 /** The completion script for fish 3 and later. */
-export function fishCompletion({ commands, valued }: Vocabulary): string {
-  const paths = commands.map(({ at }) => at).filter((at) => at !== '');
+export function fishCompletion({ commands, paths, valued }: Vocabulary): string {
   const [program] = commands;
   const common = new Set(program?.options.map(({ flags }) => flags.join()));
   const lines = commands.flatMap(({ at, next, options, args }) => [

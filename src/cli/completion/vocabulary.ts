@@ -33,6 +33,8 @@ interface CommandWords {
 /** All words that can be typed. The completion scripts are made from this record. */
 export interface Vocabulary {
   commands: readonly CommandWords[];
+  /** Each command as it is typed, except the program itself. */
+  paths: readonly string[];
   /** The options that take a value. An option that takes a value in one command takes one in all commands. */
   valued: readonly string[];
 }
@@ -60,7 +62,8 @@ export async function readVocabulary(): Promise<Vocabulary> {
   const commands = withHelp(await visit(program, ''));
   const options = commands.flatMap((command) => command.options);
   const valued = options.filter(({ value }) => value !== null).flatMap(({ flags }) => flags);
-  return { commands, valued: [...new Set(valued)].sort() };
+  const paths = commands.map(({ at }) => at).filter((at) => at !== '');
+  return { commands, paths, valued: [...new Set(valued)].sort() };
 }
 
 /** Adds `help`, which the parser does not know. A topic or a command follows it. */

@@ -14,7 +14,7 @@ import {
   StoreMissing,
   withMemories,
 } from '../../daemon/admin/store.ts';
-import { explainError, RESTORE } from '../report-error.ts';
+import { describeCause, explainError, RESTORE } from '../report-error.ts';
 import { createFindings, type Finding } from './finding.ts';
 
 const storeCheck = createFindings('store');
@@ -115,10 +115,8 @@ export async function checkMemory(settings: Settings): Promise<Finding> {
       await memories?.check();
       return memory.ok(`${memories?.description} can be reached and has the schema of this version`);
     } catch (error) {
-      const { message } =
-        error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error);
       return memory.failed(
-        `${memories?.description}: ${message}`,
+        `${memories?.description}: ${describeCause(error as Error)}`,
         'Check DATABASE_URL, that the database runs, and that this machine can reach it. Until then messages are answered without memory.',
       );
     }

@@ -1,8 +1,6 @@
 import type { CaseResult, EvalCase } from '../../daemon/admin/eval.ts';
 import type { Column } from '../output.ts';
 
-export type Judged = Pick<EvalCase, 'name'>;
-
 /** A result with that of an earlier output; null if the case is not in it. */
 type Compared = CaseResult & { before: boolean | null };
 
@@ -44,11 +42,16 @@ export function failuresInWords(results: readonly CaseResult[]): string[] {
       const more = failures.length - SHOWN_MAX;
       return [
         '',
-        `${name} (${file}${line === null ? '' : `, line ${line}`})`,
+        `${name} (${placeOf({ file, line })})`,
         ...shown,
         ...(more > 0 ? [`  and ${more} more`] : []),
       ];
     });
+}
+
+/** Where a case is written: `orders.yaml, line 4`. */
+export function placeOf({ file, line }: Pick<EvalCase, 'file' | 'line'>): string {
+  return line === null ? file : `${file}, line ${line}`;
 }
 
 export function summarize(results: readonly Compared[], before: ReadonlyMap<string, boolean> | null) {

@@ -1,7 +1,7 @@
 import { CHANNEL_TITLES, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelLinking, ChannelPlugin } from '../../channel/index.ts';
 import { loadBundled } from '../../daemon/admin/channels.ts';
-import { pluginsAt } from '../../daemon/admin/settings.ts';
+import { pluginsAt, type SettingProblem } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
@@ -85,13 +85,18 @@ export async function linkableChannel(options: OptionValues, word: string): Prom
       'Use the name of the channel.',
     );
   }
-  const broken = problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
+  const broken = brokenInWords(problems);
   throw usageError(
     `there is no channel '${printable(word)}' whose users can be linked`,
     channels.length === 0
       ? `No installed channel has users that can be linked.${broken}`
       : `Use one of: ${channels.map(channelWords).sort().join(', ')}.${broken}`,
   );
+}
+
+/** The end of a list of channels that lacks those that do not load. Empty if all load. */
+export function brokenInWords(problems: readonly SettingProblem[]): string {
+  return problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
 }
 
 export function isLinkable(plugin: ChannelPlugin): plugin is ChannelPlugin & LinkableChannel {

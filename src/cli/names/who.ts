@@ -6,7 +6,7 @@ import type { OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { personInWords, personView } from '../views/person-view.ts';
 import { channelInWords } from './channel-titles.ts';
-import { channelNamed, invalidId, isLinkable } from './channel-words.ts';
+import { brokenInWords, channelNamed, invalidId, isLinkable } from './channel-words.ts';
 
 /** The options of a command that is about somebody. */
 export const WHO_OPTIONS = {
@@ -183,9 +183,8 @@ async function unknownChannel(options: OptionValues, name: string, prefix = ''):
   if (known.includes(name)) return null;
   const near = nearest(name, known, 2);
   const meant = near === undefined ? '' : `Did you mean '${near.name}'? `;
-  const broken = problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
   return usageError(
     `${prefix}there is no channel '${printable(name)}'`,
-    `${meant}The channels are ${known.sort().join(', ')}.${broken}`,
+    `${meant}The channels are ${known.sort().join(', ')}.${brokenInWords(problems)}`,
   );
 }

@@ -13,12 +13,12 @@ import type { CellColor, Column } from '../output.ts';
 /** A message of the inbox, with the data that its next attempt depends on. */
 export interface ListedMessage extends InboxMessage {
   /** The outage of its platform, if the platform cannot be reached. */
-  outage: Outage | undefined;
+  outage?: Outage | undefined;
   /** Whether no earlier message of its session is open. */
   isFirst: boolean;
   now: number;
   /** How a table shows the id, if not in full. */
-  short_id: string | undefined;
+  short_id?: string | undefined;
   /** The person who is signed in, if it is known. */
   name?: string | null;
 }

@@ -65,7 +65,7 @@ export async function summarizePerson(
     ...section<ListedMessage>(
       'Inbox',
       INBOX_COLUMNS,
-      inbox.map((message) => ({ ...message, outage: undefined, isFirst: true, now, short_id: undefined })),
+      inbox.map((message) => ({ ...message, isFirst: true, now })),
     ),
     ...describeOthers(others),
   ];

@@ -1,6 +1,7 @@
-import type { Feedback, TraceLine, TraceRecord } from '../../daemon/admin/store.ts';
+import type { TraceLine, TraceRecord } from '../../daemon/admin/store.ts';
 import { printable, quoteValue } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice/advice.ts';
+import type { MessageTrace } from '../message-traces.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { codeLegend } from '../names/code-words.ts';
 import { isoTime } from '../names/typed-values.ts';
@@ -21,12 +22,10 @@ interface Finding {
   todo: string;
 }
 
-/** A trace as `--json` prints it. */
-export function traceView(
-  trace: TraceRecord,
-  actions: readonly ActionView[] = [],
-  feedback: Feedback | null = null,
-) {
+type ExplainedMessage = Omit<MessageTrace, 'actions'> & { actions: readonly ActionView[] };
+
+/** A message as `--json` prints it. */
+export function traceView({ trace, actions, feedback }: ExplainedMessage) {
   return {
     ...trace,
     started_at: isoTime(trace.started_at),
@@ -66,18 +65,12 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
 ];
 
 /**
- * One trace for people: who sent the message and how it ended, for whom the agent acted, what happened and what to do,
- * and then the timeline.
- * @param waits what the message waits for; null if it has ended
- * @param actions the actions that the message confirmed, declined or carried out
- * @param feedback what the person thought of the answer
+ * One message for people: who sent it and how it ended, for whom the agent acted, what happened and what to do, and then
+ * the timeline.
  */
 export function traceInWords(
-  trace: TraceRecord,
+  { trace, waits, actions, feedback }: ExplainedMessage,
   out: Pick<Output, 'table' | 'width'>,
-  waits: string | null = null,
-  actions: readonly ActionView[] = [],
-  feedback: Feedback | null = null,
 ): string {
   const width = Math.min(WIDTH_MAX, out.width);
   const who = [channelInWords(trace.platform), trace.user_id && `user ${trace.user_id}`]

@@ -36,7 +36,8 @@ function explained({ trace }: { trace: Trace }): string {
     ...{ turn_id: 't', request_id: 'r', session_id: 's', message_id: null, platform: 'webchat' },
     ...{ user_id: 'u', started_at: 0, finished_at: 1, outcome: 'answered', lines: trace.lines },
   };
-  return traceInWords(record, capturedOutput().out);
+  const message = { trace: record, waits: null, actions: [], feedback: null };
+  return traceInWords(message, capturedOutput().out);
 }
 
 const tool = () => fakeTool({ ok: true, result: {} });

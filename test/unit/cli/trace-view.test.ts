@@ -20,7 +20,9 @@ function trace(outcome: string, lines: Omit<TraceLine, 'at'>[]): TraceRecord {
   };
 }
 
-const words = (record: TraceRecord) => traceInWords(record, capturedOutput().out);
+const explained = (record: TraceRecord) => ({ trace: record, waits: null, actions: [], feedback: null });
+const words = (record: TraceRecord) => traceInWords(explained(record), capturedOutput().out);
+const viewOf = (record: TraceRecord) => traceView(explained(record));
 
 describe('the timeline of a message', () => {
   it('shows the sender, the outcome, and each step with time, verdict, reason and detail', () => {
@@ -48,7 +50,7 @@ describe('the timeline of a message', () => {
   it('keeps each name with its value if the terminal is narrow', () => {
     const { out } = capturedOutput();
     expect(
-      traceInWords(trace('answered', []), { ...out, width: 30 })
+      traceInWords(explained(trace('answered', [])), { ...out, width: 30 })
         .split('\n')
         .slice(0, 4),
     ).toEqual([
@@ -61,10 +63,10 @@ describe('the timeline of a message', () => {
 
   it('says of an answer that was rated bad how to try it again, and how to make a test of it', () => {
     const given = { turn_id: 't1', request_id: 'r1', session_id: 's1', platform: 'pigeon', user_id: 'alice' };
-    const rated = (rating: 1 | -1) =>
-      traceInWords(trace('answered', []), capturedOutput().out, null, [], {
-        ...{ ...given, rating, comment: null, person: null, rated_at: AT },
-      });
+    const rated = (rating: 1 | -1) => {
+      const feedback = { ...given, rating, comment: null, person: null, rated_at: AT };
+      return traceInWords({ ...explained(trace('answered', [])), feedback }, capturedOutput().out);
+    };
     expect(rated(-1)).toMatch(/agentd replay t1\n.*agentd eval add t1 FILE\nNo step failed\.\n$/);
     expect(rated(-1)).not.toContain('Nothing went wrong');
     expect(rated(1)).toContain('Nothing went wrong');
@@ -80,7 +82,7 @@ describe('the timeline of a message', () => {
   ])('says for whom the agent acted: %o', (detail, acted_for, sentence) => {
     const record = trace('answered', [{ step: 'resolve-principal', verdict: 'ok', detail }]);
     expect(words(record)).toContain(`\n\n${sentence}\nNothing went wrong`);
-    expect(traceView(record).acted_for).toBe(acted_for);
+    expect(viewOf(record).acted_for).toBe(acted_for);
   });
 
   it('says in words what the state of the session and codes without advice mean', () => {
@@ -104,7 +106,7 @@ describe('the timeline of a message', () => {
   it('names no person if the message ended before a person was known', () => {
     const record = trace('loop_guard_blocked', [{ step: 'guard', verdict: 'refused', reason: 'rate_limit' }]);
     expect(words(record)).not.toContain('acted for');
-    expect(traceView(record).acted_for).toBeNull();
+    expect(viewOf(record).acted_for).toBeNull();
   });
 
   it('explains that a call was refused because nobody was signed in, and mentions no default credentials', () => {
@@ -183,7 +185,7 @@ describe('the timeline of a message', () => {
   });
 
   it('prints times as ISO 8601 for programs', () => {
-    expect(traceView(trace('answered', [{ step: 'guard', verdict: 'ok' }]))).toMatchObject({
+    expect(viewOf(trace('answered', [{ step: 'guard', verdict: 'ok' }]))).toMatchObject({
       started_at: '2026-01-15T12:00:00.000Z',
       took_ms: 42,
       lines: [{ at: '2026-01-15T12:00:00.000Z', step: 'guard' }],
