@@ -9,7 +9,7 @@ import { receiptsIn } from './receipts.ts';
 import { type SlashCommand, slashCommandIn, slashCommandsInWords } from './slash-commands.ts';
 
 /** What a chat on a terminal needs besides the conversation, for its commands. */
-export interface TalkActions {
+interface TalkActions {
   /** Signs in with a token from the next message on. Null if the person has given none. */
   signIn(token: string | null): Promise<void>;
   /** Shows why the last message of the session got its answer. */

@@ -13,7 +13,7 @@ export function sharesStore(settings: Parameters<typeof sessionBackend>[0]): boo
   return sessionBackend(settings) !== 'sqlite';
 }
 
-export type MemoryBackend = 'sqlite' | 'postgres' | 'none';
+type MemoryBackend = 'sqlite' | 'postgres' | 'none';
 
 /**
  * Where long-term memory is kept (agentd-settings(5), `MEMORY_BACKEND`). If that setting is unset: in the embedded

@@ -17,7 +17,7 @@ export interface AuditStore {
 /** How long a line is kept, ms. */
 export const AUDIT_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
 
-export interface NewAuditLine {
+interface NewAuditLine {
   /** The name of the system user. */
   user: string;
   /** The command, for example `sessions end`. */

@@ -46,7 +46,7 @@ export interface IdempotencyStore {
 }
 
 /** A key that nobody has claimed, or whose request failed. */
-export interface NewKey {
+interface NewKey {
   outcome: 'new';
   /** True if the loop guard has counted a request with this key that was released. Otherwise absent. */
   counted?: true;
@@ -74,7 +74,7 @@ export interface StoredAnswer {
 }
 
 /** An idempotency key: claimed, answered, or known because a request with it failed. */
-export interface StoredKey {
+interface StoredKey {
   fingerprint: string;
   claim: ClaimState | null;
   answer: StoredAnswer | null;

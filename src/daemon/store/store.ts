@@ -181,7 +181,7 @@ export interface Bounds {
 }
 
 /** The parts of a store that the rules share, and those that only its kernel can tell. */
-export type KernelParts = Pick<
+type KernelParts = Pick<
   Store,
   'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom' | 'check'
 > & {

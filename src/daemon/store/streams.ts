@@ -111,7 +111,7 @@ export interface StreamClaimant {
 }
 
 /** The data that arrived with the message of a stream, and the results of the first checks. */
-export interface StreamStart {
+interface StreamStart {
   request_id: string;
   session_id: string;
   session_is_generated: boolean;
@@ -146,7 +146,7 @@ export interface StreamRecord extends NewStream {
   last_event: number;
 }
 
-export interface StoredStream {
+interface StoredStream {
   record: StreamRecord;
   claim: ClaimState | null;
   /** Null while the stream is running. */

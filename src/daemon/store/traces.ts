@@ -4,7 +4,7 @@ import { TRACES_FOUND_MAX } from './bounds.ts';
 import type { Kernel, Kind, Ring, Tx } from './kernels/kernel.ts';
 
 /** A user of one channel. Without `platform`: all users with this id, on any channel. */
-export interface TraceUser {
+interface TraceUser {
   platform?: string;
   user_id: string;
 }

@@ -5,7 +5,7 @@ import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Arrival, NewInboxMessage } from './inbox.ts';
 
 /** The records to store because of a verdict. Each member is null if there is nothing to store. */
-export interface AfterVerdict {
+interface AfterVerdict {
   message: NewInboxMessage | null;
   trace: TraceRecord | null;
 }

@@ -209,7 +209,7 @@ export interface NewInboxMessage {
 }
 
 /** A message on a platform whose question was answered or has ended. */
-export interface ClosesCard {
+interface ClosesCard {
   /** The inbox message whose reply ends with the question. */
   message_id: string;
   /** The platform's id of the message. */
@@ -273,7 +273,7 @@ export interface SignInHinted {
 export const TURN_MESSAGES_MAX = 20;
 
 /** A message with what the inbox knows about it. */
-export type QueuedMessage = IncomingMessage & {
+type QueuedMessage = IncomingMessage & {
   /** The parent of its span (`Observer.readParent`), if the request had one. */
   parent_span?: string;
   /** Whether its sender has changed its text since it was accepted. */
@@ -281,7 +281,7 @@ export type QueuedMessage = IncomingMessage & {
 };
 
 /** A new text for a message, from the user who edited it. */
-export interface InboxEdit {
+interface InboxEdit {
   platform: string;
   message_id: string;
   user_id: string;

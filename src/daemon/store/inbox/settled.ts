@@ -4,7 +4,7 @@ import type { AttemptOutcome, InboxMessage } from './inbox.ts';
 import type { StoredMessage } from './inbox-document.ts';
 
 /** The members of a message that an attempt can change. */
-export type InboxChange = Pick<
+type InboxChange = Pick<
   InboxMessage,
   | 'state'
   | 'attempts'

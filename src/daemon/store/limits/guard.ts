@@ -60,7 +60,7 @@ export interface GuardList {
   sessions: (SessionTurns & { session_id: string })[];
 }
 
-export interface StoredGuardUser {
+interface StoredGuardUser {
   user: GuardUserState['user'];
   circuit: GuardUserState['circuit'];
   messages: MessageHit[];

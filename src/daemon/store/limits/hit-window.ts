@@ -10,7 +10,7 @@ import {
 } from '../../guard/hits.ts';
 import type { WindowState } from './limits.ts';
 
-export interface WindowHit {
+interface WindowHit {
   state: WindowState;
   /** The hits including the new one. Unchanged if the new one was refused. */
   hits: Hits;

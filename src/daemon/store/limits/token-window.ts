@@ -12,13 +12,13 @@ export interface TokenWindow {
   readonly reserved: readonly ReservedTokens[];
 }
 
-export interface UsedTokens {
+interface UsedTokens {
   /** When the tokens were used, ms since the epoch. */
   readonly at: number;
   readonly tokens: number;
 }
 
-export interface ReservedTokens {
+interface ReservedTokens {
   readonly id: string;
   readonly at: number;
   readonly expires_at: number;

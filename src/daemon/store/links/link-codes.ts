@@ -116,7 +116,7 @@ export interface LinkCode {
   expires_at: number;
 }
 
-export type CodeCreated =
+type CodeCreated =
   | { outcome: 'created'; expires_at: number }
   | { outcome: 'too_many'; retry_after_ms: number };
 
@@ -131,7 +131,7 @@ export type CodeClaimed =
   | { outcome: 'unknown' }
   | { outcome: 'blocked' };
 
-export type CodeConfirmed =
+type CodeConfirmed =
   | { outcome: 'confirmed'; code: LinkCode }
   /** Nobody has claimed the code yet. */
   | { outcome: 'not_claimed' }
@@ -152,7 +152,7 @@ export interface CodeBinding {
 }
 
 /** `changed`: a link has changed since it was examined, or the person has signed out, so the caller must examine it again. */
-export type CodeBound = 'bound' | 'gone' | 'changed';
+type CodeBound = 'bound' | 'gone' | 'changed';
 
 /** Codes that a person may make, and wrong codes that a sender may send, within `WINDOW_MS`. */
 export const CODES_MAX = 5;

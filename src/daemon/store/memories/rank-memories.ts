@@ -1,5 +1,5 @@
 /** The properties that decide the rank of a memory. */
-export interface RankedMemory {
+interface RankedMemory {
   created_at: number;
   /** For each search term, whether the memory contains it. */
   matches: readonly boolean[];

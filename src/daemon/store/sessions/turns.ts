@@ -98,7 +98,7 @@ export interface TurnChanges {
  */
 export type CommitOutcome = 'committed' | 'session_ended' | 'lost';
 
-export interface TurnBounds extends InboxBounds {
+interface TurnBounds extends InboxBounds {
   actionsRetentionMs: number;
 }
 

@@ -48,7 +48,7 @@ export function connectionTo(origin: string, credential: string | undefined): Ke
 }
 
 /** A connection that makes one request at a time. */
-export class KeptConnection {
+class KeptConnection {
   readonly client: Client;
   /** Of its last request. */
   credential: string | undefined;

@@ -58,7 +58,7 @@ export interface McpConnection {
   close(): Promise<void>;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   clock: AlarmClock;
   /** Aborts the beginning of the connection. */
   signal: AbortSignal;

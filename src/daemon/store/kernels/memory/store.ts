@@ -4,7 +4,7 @@ import { memoryStore } from '../../memories/memory-documents.ts';
 import { type Bounds, type Store, storeOver } from '../../store.ts';
 import { MemoryKernel, type MemoryState } from './kernel.ts';
 
-export interface MemoryOptions extends Partial<Bounds> {
+interface MemoryOptions extends Partial<Bounds> {
   clock: Clock;
   memoriesMax?: number;
 }

@@ -30,7 +30,7 @@ const PREPARATION = `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL 
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 /** The limits of a pool of connections. */
-export interface PoolLimits {
+interface PoolLimits {
   /** Maximum number of connections. */
   max: number;
   /** How long a query may take, ms. After that, its connection is closed. */

@@ -38,7 +38,7 @@ interface Run {
   readonly result: unknown;
 }
 
-export interface PostgresKernelParts {
+interface PostgresKernelParts {
   database: Database;
   notifications: Notifications;
   /** The time instead of that of the server, for tests. */

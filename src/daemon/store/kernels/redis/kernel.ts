@@ -52,7 +52,7 @@ interface WantedReads {
   readonly view: View;
 }
 
-export interface RedisKernelParts {
+interface RedisKernelParts {
   connection: RedisConnection;
   changes: Changes;
 }

@@ -19,7 +19,7 @@ const GATHER_MS = 100;
 /** How long the key of a check is kept, s. */
 const CHECK_S = 60;
 
-export interface RedisStoreOptions extends Partial<Bounds> {
+interface RedisStoreOptions extends Partial<Bounds> {
   /** REDIS_URL. */
   url: string;
   /** REDIS_DURABILITY=always. */

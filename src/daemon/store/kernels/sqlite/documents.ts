@@ -30,7 +30,7 @@ export interface Entry {
 }
 
 /** The documents of one kind. */
-export interface Shelf {
+interface Shelf {
   readonly name: string;
   /** Null until the kind is used: a journal has only its name. */
   kind: Kind<unknown, unknown> | null;

@@ -26,7 +26,7 @@ const DAMAGES_MAX = 10;
 /** A document that is written to test whether the store can be written. */
 const CHECK: Kind<{ at: number }> = { name: 'check', expires: () => null };
 
-export interface SqliteOptions extends OpenOptions, Partial<Bounds> {
+interface SqliteOptions extends OpenOptions, Partial<Bounds> {
   /** ANONYMOUS_STORE_BYTES. If absent, there is no limit for anonymous clients. */
   anonymousMax?: number;
   /** Maximum number of memories of one owner; `MEMORIES_MAX` if absent. */

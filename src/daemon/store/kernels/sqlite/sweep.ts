@@ -17,7 +17,7 @@ const BITE_PAGES = 500;
 /** Number of free pages that are kept in the file for new rows if enough disk space is left. */
 const SPARE_PAGES = 4000;
 
-export interface SweepParts {
+interface SweepParts {
   db: Database.Database;
   clock: Clock;
   kernel: SqliteKernel;

@@ -12,7 +12,7 @@ export interface Position {
 }
 
 /** A document that the sweeper looks at. */
-export interface ExpiredRow {
+interface ExpiredRow {
   id: number;
   kind: string;
   key: string;
