@@ -72,17 +72,10 @@ export function largestArguments(parameters: JsonSchema): readonly ArgumentSize[
 
 /** The properties of an object, also those of the schemas that apply to the same object. */
 function collectProperties(root: JsonSchema, references: SchemaReferences): Record<string, JsonSchema> {
-  const applied = new Set([root]);
-  const found: [string, JsonSchema][] = [];
-  // A set also visits what is added meanwhile.
-  for (const schema of applied) {
-    if (isObject(schema.properties))
-      for (const [name, member] of Object.entries(schema.properties))
-        if (isObject(member)) found.push([name, member]);
-    const same = listParts(schema).filter((part) => part.applies === 'same');
-    for (const one of [...same.map((part) => part.schema), ...references.of(schema)]) applied.add(one);
-  }
-  return Object.fromEntries(found);
+  const members = [...references.appliedTo([root])].flatMap(({ properties }) =>
+    isObject(properties) ? Object.entries(properties) : [],
+  );
+  return Object.fromEntries(members.filter((member): member is [string, JsonSchema] => isObject(member[1])));
 }
 
 function countTokens(root: JsonSchema, references: SchemaReferences): number {

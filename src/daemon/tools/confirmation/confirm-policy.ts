@@ -1,6 +1,8 @@
 import type { ConfirmRule, ConfirmWhen } from '../../../agent/index.ts';
 import { isObject } from '../../../channel/json-object.ts';
+import { readMember } from '../../syntax/json-path.ts';
 import { isSameWord } from '../openapi/parameter-root.ts';
+import { SchemaReferences } from '../schema/schema-parts.ts';
 import type { JsonSchema, Tool, ToolArguments } from '../tool.ts';
 
 /** When the person must confirm a call (agentd-agent(7), "When to ask"). */
@@ -89,38 +91,15 @@ export function unknownArguments({
   );
 }
 
-/** Schemas that refer to each other are followed this far. */
-const MAX_DEPTH = 24;
-
 /** Whether a schema has this property, in itself or in one of the schemas that it combines or refers to. */
 function hasArgument(root: JsonSchema, path: readonly string[]): boolean {
-  const look = (schema: unknown, [name, ...rest]: readonly string[], depth: number): boolean => {
-    if (name === undefined) return true;
-    if (!isObject(schema) || depth > MAX_DEPTH) return false;
-    const { properties, $ref } = schema;
-    const own = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (own !== undefined && look(own, rest, depth + 1)) return true;
-    if (typeof $ref === 'string' && look(referred(root, $ref), [name, ...rest], depth + 1)) return true;
-    const parts = ['allOf', 'anyOf', 'oneOf', 'then', 'else'].flatMap((keyword) =>
-      [schema[keyword] ?? []].flat(),
+  const references = new SchemaReferences(root);
+  let found: readonly unknown[] = [root];
+  for (const name of path)
+    found = [...references.appliedTo(found.filter(isObject))].flatMap(
+      ({ properties }) => readMember(properties, name) ?? [],
     );
-    return parts.some((part) => look(part, [name, ...rest], depth + 1));
-  };
-  return look(root, path, 0);
-}
-
-/** The part of the schema that a reference within it names; undefined if it is elsewhere. */
-function referred(root: JsonSchema, reference: string): unknown {
-  if (!reference.startsWith('#')) return undefined;
-  return reference
-    .slice(1)
-    .split('/')
-    .slice(1)
-    .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>(
-      (value, step) => (isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined),
-      root,
-    );
+  return found.length > 0;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { valueAt } from '../../syntax/json-path.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { boundPath } from '../bind-parameters.ts';
 import type { JsonSchema } from '../tool.ts';
@@ -164,15 +165,6 @@ function pathIn(args: Arguments, name: string): Path | null {
   return paths.find((path) => valueAt(args, path) !== undefined) ?? null;
 }
 
-function valueAt(args: Arguments, path: Path): unknown {
-  let value: unknown = args;
-  for (const name of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
-    value = (value as Record<string, unknown>)[name];
-  }
-  return value;
-}
-
 /** Longest title of an argument that is shown, in characters. */
 const TITLE_MAX = 60;
 
@@ -188,16 +180,9 @@ function titled(leaves: readonly Leaf[], { parameters }: AskedTool, write: Writi
 
 /** The title of the argument at a path in a schema. Undefined if it has none that can be shown. */
 function titleAt(schema: JsonSchema | undefined, path: Path): string | undefined {
-  let at: unknown = schema;
-  for (const name of path) at = readMember(readMember(at, 'properties'), name);
-  const title = readMember(at, 'title');
+  const title = valueAt(schema, [...path.flatMap((name) => ['properties', name]), 'title']);
   if (typeof title !== 'string' || title.trim() === '' || title.length > TITLE_MAX) return undefined;
   return title;
-}
-
-function readMember(value: unknown, name: string): unknown {
-  const isParent = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
-  return isParent ? (value as Record<string, unknown>)[name] : undefined;
 }
 
 /** A detail before its title is known. */

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import { isObject } from '../../../channel/json-object.ts';
 import { treeFault } from '../../syntax/json.ts';
+import { readMember, unescapeSegment } from '../../syntax/json-path.ts';
 import { createLineFinder, type DocumentPath, type LineFinder } from '../../syntax/yaml-lines.ts';
 
 /** Maximum number of references that lead from one to the next. */
@@ -153,20 +154,10 @@ export function parsePointer(reference: string): string[] | null {
   const pointer = reference.slice(1);
   if (pointer !== '' && !pointer.startsWith('/')) return null;
   try {
-    return decodeURIComponent(pointer)
-      .split('/')
-      .slice(1)
-      .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+    return decodeURIComponent(pointer).split('/').slice(1).map(unescapeSegment);
   } catch {
     return null;
   }
-}
-
-/** An own member of a value. Members of the prototype are ignored. */
-function readMember(value: unknown, key: string | number): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Readonly<Record<string | number, unknown>>)[key]
-    : undefined;
 }
 
 /** Maximum size of a document. The largest documents of public APIs have about 12 MB. */

@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv';
+import { unescapeSegment, valueAt } from '../../syntax/json-path.ts';
 import type { FormsError, TagError } from './union-keyword.ts';
 
 const MAX_CHARACTERS = 500;
@@ -149,19 +150,5 @@ function shown(path: Path): string {
 }
 
 function splitPath({ instancePath }: ErrorObject): string[] {
-  return instancePath.split('/').slice(1).map(unescaped);
-}
-
-/** Unescapes a segment of a JSON pointer (RFC 6901, section 4). */
-function unescaped(segment: string): string {
-  return segment.replaceAll('~1', '/').replaceAll('~0', '~');
-}
-
-function valueAt(args: unknown, path: Path): unknown {
-  let value = args;
-  for (const name of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
-    value = (value as Readonly<Record<string, unknown>>)[name];
-  }
-  return value;
+  return instancePath.split('/').slice(1).map(unescapeSegment);
 }

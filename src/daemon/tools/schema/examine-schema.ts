@@ -101,7 +101,7 @@ function limitAlternatives(root: JsonSchema, references: SchemaReferences): Json
       throw new ExplosiveSchema(`refers to schemas that refer to schemas, more than ${MAX_CHAIN} times`);
     counts.set(schema, null);
     let total = 1;
-    for (const applied of sameValueParts(schema, references)) {
+    for (const applied of references.sameValueParts(schema)) {
       total += count(applied, chain + 1);
       if (total > MAX_ALTERNATIVES)
         throw new ExplosiveSchema(`has too many alternatives: more than ${MAX_ALTERNATIVES} for one value`);
@@ -118,11 +118,6 @@ function limitAlternatives(root: JsonSchema, references: SchemaReferences): Json
     pending.push(...listParts(schema).map((part) => part.schema), ...references.of(schema));
   }
   return [...seen];
-}
-
-function sameValueParts(schema: JsonSchema, references: SchemaReferences): JsonSchema[] {
-  const parts = listParts(schema).filter(({ applies }) => applies === 'same');
-  return [...parts.map((part) => part.schema), ...references.of(schema)];
 }
 
 /** Whether the schemas, followed along all references, are no more than `max`. They are endless if they are recursive. */

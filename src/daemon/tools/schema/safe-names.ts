@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema, ToolArguments } from '../tool.ts';
-import { listParts, mapParts, SchemaReferences, unescapeSegment } from './schema-parts.ts';
+import { decodeSegment, listParts, mapParts, SchemaReferences } from './schema-parts.ts';
 
 /** The names of properties that all models accept. */
 const SAFE = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -114,7 +114,7 @@ function renameReference(reference: string, aliases: ReadonlyMap<string, string>
   return segments
     .map((segment, index) => {
       if (segments[index - 1] !== 'properties') return segment;
-      return aliases.get(unescapeSegment(segment)) ?? segment;
+      return aliases.get(decodeSegment(segment)) ?? segment;
     })
     .join('/');
 }
@@ -129,7 +129,7 @@ function withName(property: unknown, name: string): unknown {
 
 function restore(value: unknown, schemas: readonly JsonSchema[], known: Renamed): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  const applied = appliedTo(schemas, known.references);
+  const applied = [...known.references.appliedTo(schemas)];
   if (Array.isArray(value)) {
     const inner = applied.flatMap(({ prefixItems, items, additionalItems, unevaluatedItems, contains }) =>
       [prefixItems, items, additionalItems, unevaluatedItems, contains].flat(),
@@ -156,15 +156,4 @@ function restore(value: unknown, schemas: readonly JsonSchema[], known: Renamed)
     names.add(name);
   }
   return Object.fromEntries(members);
-}
-
-/** The schemas, and those that they apply to the same value. */
-function appliedTo(schemas: readonly JsonSchema[], references: SchemaReferences): readonly JsonSchema[] {
-  const applied = new Set(schemas);
-  // A set also visits what is added meanwhile.
-  for (const schema of applied) {
-    const same = listParts(schema).filter((part) => part.applies === 'same');
-    for (const one of [...same.map((part) => part.schema), ...references.of(schema)]) applied.add(one);
-  }
-  return [...applied];
 }

@@ -1,4 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
+import { readMember, unescapeSegment, valueAt } from '../../syntax/json-path.ts';
 import type { JsonSchema } from '../tool.ts';
 
 /** A schema within another schema. */
@@ -90,6 +91,20 @@ export class SchemaReferences {
     });
   }
 
+  /** The schemas that a schema applies to the same value: those within it, and those that it refers to. */
+  sameValueParts(schema: JsonSchema): JsonSchema[] {
+    const parts = listParts(schema).filter(({ applies }) => applies === 'same');
+    return [...parts.map((part) => part.schema), ...this.of(schema)];
+  }
+
+  /** The schemas, and all schemas that they apply to the same value. */
+  appliedTo(schemas: readonly JsonSchema[]): ReadonlySet<JsonSchema> {
+    const applied = new Set(schemas);
+    // A set also visits what is added meanwhile.
+    for (const schema of applied) for (const part of this.sameValueParts(schema)) applied.add(part);
+    return applied;
+  }
+
   #find(reference: string): unknown {
     const { $id } = this.#root;
     const own =
@@ -97,9 +112,7 @@ export class SchemaReferences {
     if (own === '#' || own === $id) return this.#root;
     if (!own.startsWith('#')) return undefined;
     if (!own.startsWith('#/')) return this.#anchored().get(own.slice(1));
-    let found: unknown = this.#root;
-    for (const segment of own.slice(2).split('/')) found = readMember(found, unescapeSegment(segment));
-    return found;
+    return valueAt(this.#root, own.slice(2).split('/').map(decodeSegment));
   }
 
   #anchored(): ReadonlyMap<string, JsonSchema> {
@@ -116,21 +129,14 @@ export class SchemaReferences {
   }
 }
 
-function readMember(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined;
-}
-
 /** The name that a segment of a reference means (RFC 6901, section 6). */
-export function unescapeSegment(segment: string): string {
-  let text = segment;
+export function decodeSegment(segment: string): string {
   try {
-    text = decodeURIComponent(segment);
+    return unescapeSegment(decodeURIComponent(segment));
   } catch {
     // A percent sign that encodes nothing is a part of the name.
+    return unescapeSegment(segment);
   }
-  return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** Keywords that also describe properties. `additionalProperties` does not take these properties into account. */
