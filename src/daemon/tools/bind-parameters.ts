@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
 import { isSameWord } from './openapi/parameter-root.ts';
 import type { PersonClaims, Tool, ToolArguments } from './tool.ts';
@@ -39,7 +40,7 @@ export function bindParameters(tool: Tool, given: ToolArguments, person: PersonC
       continue;
     }
     const { body = {} } = args;
-    if (typeof body !== 'object' || body === null || Array.isArray(body))
+    if (!isObject(body))
       return {
         ok: false,
         refusal: refusal('invalid_arguments', 'The argument `body` must be of type object.'),
@@ -63,8 +64,8 @@ export function unbindParameters({ bind }: Pick<Tool, 'bind'>, complete: ToolArg
   );
   const fields = paths.flatMap(([, field]) => field ?? []);
   const { body } = args;
-  if (fields.length === 0 || typeof body !== 'object' || body === null || Array.isArray(body)) return args;
-  return { ...args, body: without(body as ToolArguments, fields) };
+  if (fields.length === 0 || !isObject(body)) return args;
+  return { ...args, body: without(body, fields) };
 }
 
 function isUsable(claim: unknown): boolean {

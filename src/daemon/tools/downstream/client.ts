@@ -5,7 +5,7 @@ import { TimeLimit } from '../../time/time-limit.ts';
 import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
 import type { EncodedBody } from './form-body.ts';
 import { shownHeaders } from './headers.ts';
-import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
+import { BodyTooLong, type HttpResponse, httpRequest, wasNotConnected } from './http-request.ts';
 import { findPathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
@@ -242,14 +242,6 @@ function encodedBody({
   encoded,
 }: DownstreamRequest): Omit<EncodedBody, 'shown'> | undefined {
   return body === undefined ? encoded : { content_type, content: JSON.stringify(body) };
-}
-
-/** Whether no connection was made, so that nothing was sent. */
-function wasNotConnected(error: unknown): boolean {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
-  return (
-    typeof code === 'string' && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code)
-  );
 }
 
 /** Replaces secrets that an API echoes, so that they do not reach the agent. */

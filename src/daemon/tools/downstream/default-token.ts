@@ -1,3 +1,4 @@
+import { claimedExpiry, decodeToken } from '../../identity/decode-token.ts';
 import { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Downstream } from './client.ts';
@@ -114,20 +115,8 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
  * expires sooner is used only by the callers that wait for it now.
  */
 function useUntil(token: Secret, now: number): number {
-  const end = readExpiry(token.reveal()) ?? now + ASSUMED_LIFE_MS;
+  const end = claimedExpiry(decodeToken(token.reveal())) ?? now + ASSUMED_LIFE_MS;
   // The API has just issued the token. If it already seems to have expired, a clock is wrong, and asking more often
   // does not help.
   return end <= now ? now + EXPIRED_LIFE_MS : end - RENEW_BEFORE_MS;
-}
-
-/** `exp` in ms; null if the token is opaque or has none. The token is the API's own, so it is not validated. */
-function readExpiry(token: string): number | null {
-  try {
-    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-    const exp = (payload as { exp?: unknown } | null)?.exp;
-    return typeof exp === 'number' && Number.isFinite(exp) ? exp * 1000 : null;
-  } catch {
-    // Opaque tokens are valid, too.
-    return null;
-  }
 }

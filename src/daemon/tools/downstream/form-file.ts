@@ -1,3 +1,5 @@
+import { isObject } from '../../../channel/json-object.ts';
+
 /** A file in a form with the type `multipart/form-data`. */
 export interface FormFile {
   readonly content: Uint8Array;
@@ -15,9 +17,7 @@ const MEDIA_TYPE =
 /** Whether a value has the form of a file, even if it is not valid. */
 export function isFileLike(value: unknown): value is Fields {
   return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
+    isObject(value) &&
     ['text', 'base64', 'bytes'].some((name) => Object.hasOwn(value, name)) &&
     Object.keys(value).every((name) => MEMBERS.includes(name))
   );

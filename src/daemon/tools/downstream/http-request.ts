@@ -51,6 +51,23 @@ export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpR
   }
 }
 
+/** The codes of a connection that could not be made. */
+const UNCONNECTED = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** Whether no connection was made, so that nothing was sent. An error of \`fetch\` has the code in its cause. */
+export function wasNotConnected(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const codes = [error, error.cause].map((one) => (one as NodeJS.ErrnoException | undefined)?.code);
+  return codes.some((code) => code !== undefined && UNCONNECTED.has(code));
+}
+
 /** A kept connection broke before any byte of an answer had arrived. */
 class ConnectionClosed extends Error {}
 

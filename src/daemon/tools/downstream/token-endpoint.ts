@@ -1,3 +1,4 @@
+import { jsonObjectOrNull } from '../../../channel/json-object.ts';
 import type { Secret } from '../../settings/secret.ts';
 import { systemClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
@@ -64,7 +65,7 @@ export async function askTokenEndpoint(
     })
     .finally(() => limit.lift());
   end(response.status);
-  const answer = parse(response.body.toString('utf8'));
+  const answer = jsonObjectOrNull(response.body.toString('utf8'));
   const { error } = answer ?? {};
   const seconds = Number(response.headers['retry-after']);
   return {
@@ -79,14 +80,4 @@ export async function askTokenEndpoint(
 function basic(client_id: string, client_secret: Secret): string {
   const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
   return `Basic ${Buffer.from(`${encode(client_id)}:${encode(client_secret.reveal())}`).toString('base64')}`;
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    // The text is not JSON, so the caller reports only the status.
-    return null;
-  }
 }

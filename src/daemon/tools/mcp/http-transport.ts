@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import { type AlarmClock, wait } from '../../time/clock.ts';
+import { wasNotConnected } from '../downstream/http-request.ts';
 import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
 import { McpFailure, McpSessionGone, McpStatus, protocolError } from './failure.ts';
 import {
@@ -306,19 +307,10 @@ export class HttpTransport implements McpTransport {
   }
 }
 
-/** Whether no connection could be made, so that nothing was sent. */
-function isUnsent(error: unknown): boolean {
-  const code = error instanceof Error && (error.cause as { code?: unknown } | undefined)?.code;
-  return (
-    typeof code === 'string' &&
-    /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
-  );
-}
-
 function asFailure(error: unknown): Error {
   if (error instanceof McpFailure) return error;
   if (error instanceof TokenExchangeFailure)
     return new McpFailure(error.reason, error.message, { cause: error, reached: false });
-  const reached = !isUnsent(error);
+  const reached = !wasNotConnected(error);
   return new McpFailure('mcp_unreachable', 'The server cannot be reached.', { cause: error, reached });
 }

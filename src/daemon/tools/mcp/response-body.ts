@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { McpFailure } from './failure.ts';
 import { type InboundMeter, LineSplitter, MAX_MESSAGE_BYTES } from './transport.ts';
 
@@ -28,9 +29,7 @@ export async function* meteredBy(meter: InboundMeter, response: Response): Async
 }
 
 export async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of body) pieces.push(piece);
-  return Buffer.concat(pieces).toString('utf8');
+  return (await buffer(body)).toString('utf8');
 }
 
 /** The beginning of the body of an answer with an error status. */

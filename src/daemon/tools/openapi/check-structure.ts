@@ -1,7 +1,7 @@
 import type { Validator } from '@seriousme/openapi-schema-validator';
 import type { ErrorObject } from 'ajv';
 import { type DocumentNode, DocumentProblem, type OpenApiDocument, parsePointer } from './document.ts';
-import type { FoundOperation } from './find-operation.ts';
+import { type FoundOperation, followed } from './find-operation.ts';
 
 /** Members of an operation that describe its request. */
 const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requestBody', 'deprecated'];
@@ -45,7 +45,7 @@ function collect(
   const pending: Part[] = [{ node: start, is_map: false }];
   for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
     const { node, is_map } = part;
-    const target = is_map ? null : followed(node, problems);
+    const target = is_map || followed(node, problems) === null ? null : node.referred();
     const inner: Part[] = node.items().map((item) => ({ node: item, is_map: false }));
     for (const [name, member] of node.members()) {
       if (is_map || !(DATA.includes(name) || name.startsWith('x-')))
@@ -63,18 +63,6 @@ interface Part {
   readonly node: DocumentNode;
   /** Whether the API chooses the names of the node's members, so that even `$ref` can be such a name. */
   readonly is_map: boolean;
-}
-
-function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
-  try {
-    // Throws if the chain of references does not end.
-    node.resolved();
-    return node.referred();
-  } catch (error) {
-    if (!(error instanceof DocumentProblem)) throw error;
-    problems.push(error);
-    return null;
-  }
 }
 
 /** A document of the same form that contains only the parts that the operations use. */

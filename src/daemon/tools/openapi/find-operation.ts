@@ -40,7 +40,8 @@ export function findOperations({ root }: OpenApiDocument): {
   return { operations, problems };
 }
 
-function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
+/** What a location is or refers to; null, with a problem, if its references cannot be followed. */
+export function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
   try {
     return node.resolved();
   } catch (error) {

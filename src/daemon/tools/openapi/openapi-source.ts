@@ -75,8 +75,13 @@ function describeUnreadable(error: unknown, { path, places }: OpenApiEntry): Set
     return describe(error, places.document, { path, findLine: () => null });
   if (!(error instanceof UnreadableDocument)) throw error;
   const line = error.line === null ? '' : `, line ${error.line},`;
-  const problem = `${shownPath(path)}${line} ${error.problem}`;
-  return { ...places.document, value: null, problem, right: error.right };
+  return problemAt(places.document, `${shownPath(path)}${line} ${error.problem}`, error.right);
+}
+
+/** @param key the key below the place that is wrong, if it is one */
+function problemAt(place: EntryPlace, problem: string, right: string, key?: string): SettingProblem {
+  const setting = key === undefined ? place.setting : `${place.setting}.${key}`;
+  return { ...place, setting, value: null, problem, right };
 }
 
 interface ListedOperation {
@@ -98,12 +103,7 @@ function findListed(
     const place = entry.places.operations[key] ?? entry.places.document;
     const found = findOperation(operations, key);
     if ('method' in found) return [{ found, told, place }];
-    missing.push({
-      ...place,
-      value: null,
-      problem: `${found.problem} ${shownPath(document.path)}`,
-      right: found.right,
-    });
+    missing.push(problemAt(place, `${found.problem} ${shownPath(document.path)}`, found.right));
     return [];
   });
   if (missing.length === 0) return listed;
@@ -124,12 +124,11 @@ function leavesTheFile(
   const line = findLine(at);
   const where = line === null ? '' : `, line ${line},`;
   const more = count === 1 ? '' : `, and ${count - 1} more of its paths refer to others`;
-  return {
-    ...places.document,
-    value: null,
-    problem: `${shownPath(path)}${where} refers to another file, \`${reference}\`${more}: only references within the document are followed`,
-    right: 'one document: bundle its files into one first',
-  };
+  return problemAt(
+    places.document,
+    `${shownPath(path)}${where} refers to another file, \`${reference}\`${more}: only references within the document are followed`,
+    'one document: bundle its files into one first',
+  );
 }
 
 function readTool(
@@ -163,23 +162,15 @@ function readTool(
     problems.push(...unconfirmable(tool, place));
     const unknown = unknownInSummary(tool);
     if (unknown !== undefined) {
-      const setting = `${place.setting}.summary`;
       const problem = `names \`{${unknown}}\`, which is not a parameter of the operation`;
       const known = Object.keys(tool.parameters.properties as object);
-      problems.push({
-        ...place,
-        setting,
-        value: null,
-        problem,
-        right: `one of ${known.join(', ')} in braces`,
-      });
+      problems.push(problemAt(place, problem, `one of ${known.join(', ')} in braces`, 'summary'));
     }
     return tool;
   } catch (error) {
     if (error instanceof UnknownBinding) {
-      const setting = `${place.setting}.bind`;
       const problem = `binds \`${error.binding}\`, which is not a parameter of the operation`;
-      problems.push({ ...place, setting, value: null, problem, right: error.right });
+      problems.push(problemAt(place, problem, error.right, 'bind'));
     } else if (error instanceof DocumentProblem) problems.push(describe(error, place, document));
     else throw error;
     return undefined;
@@ -191,25 +182,27 @@ function unknownParameters({ parameters }: Operation, told: ToolEntry, place: En
   const known = parameters.flatMap(({ in: where, name }) => (where === 'path' ? [name] : []));
   return Object.keys(told.parameters ?? {})
     .filter((name) => !known.includes(name))
-    .map((name) => ({
-      ...place,
-      setting: `${place.setting}.parameters`,
-      value: null,
-      problem: `names \`${name}\`, which is not a path parameter of the operation`,
-      right: known.length === 0 ? 'no parameters: the path has none' : `one of ${known.join(', ')}`,
-    }));
+    .map((name) =>
+      problemAt(
+        place,
+        `names \`${name}\`, which is not a path parameter of the operation`,
+        known.length === 0 ? 'no parameters: the path has none' : `one of ${known.join(', ')}`,
+        'parameters',
+      ),
+    );
 }
 
 /** The arguments under `confirm` of the entry that the operation does not have. */
 function unconfirmable(tool: Tool, place: EntryPlace): SettingProblem[] {
   const known = Object.keys(tool.parameters.properties as object);
-  return unknownArguments(tool).map((name) => ({
-    ...place,
-    setting: `${place.setting}.confirm`,
-    value: null,
-    problem: `names \`${name}\`, which is not an argument of the operation`,
-    right: `one of ${known.join(', ')}, or a field of one of them, such as body.amount`,
-  }));
+  return unknownArguments(tool).map((name) =>
+    problemAt(
+      place,
+      `names \`${name}\`, which is not an argument of the operation`,
+      `one of ${known.join(', ')}, or a field of one of them, such as body.amount`,
+      'confirm',
+    ),
+  );
 }
 
 /** Only a POST may be declared to read: many APIs search with it, but the other methods always change something. */
@@ -217,13 +210,12 @@ function changingReads({ found }: Operation, { effect }: ToolEntry, place: Entry
   const { method } = found;
   if (effect !== 'read' || !['PUT', 'PATCH', 'DELETE'].includes(method)) return [];
   return [
-    {
-      ...place,
-      setting: `${place.setting}.effect`,
-      value: null,
-      problem: `is \`read\`, but a ${method} request changes something`,
-      right: '`write`, or leave it out; only a POST can be a read',
-    },
+    problemAt(
+      place,
+      `is \`read\`, but a ${method} request changes something`,
+      '`write`, or leave it out; only a POST can be a read',
+      'effect',
+    ),
   ];
 }
 
@@ -256,7 +248,7 @@ function refuseRepeatedNames(
     if (same.length === 1) continue;
     const keys = same.map(({ found }) => operationKey(found)).join(', ');
     const problem = `makes several tools with the name ${name}: ${keys}`;
-    problems.push({ ...place, value: null, problem, right: '`as` for all but one of them' });
+    problems.push(problemAt(place, problem, '`as` for all but one of them'));
   }
 }
 
@@ -267,7 +259,7 @@ function describe(
 ): SettingProblem {
   const line = findLine(at);
   const where = `${shownPath(path)}${line === null ? '' : `, line ${line}`}`;
-  return { ...place, value: null, problem: `${where}: ${formatPointer(at)} ${problem}`, right };
+  return problemAt(place, `${where}: ${formatPointer(at)} ${problem}`, right);
 }
 
 /** The path, relative to the working directory if it is below that directory. */

@@ -57,7 +57,7 @@ export function compileSchema(schema: JsonSchema): Validator {
     // A compiler that was interrupted has half a schema in it.
     if (isInterrupted) compilers = null;
     isInterrupted = true;
-    const compiler = loadCompiler(dialect);
+    const compiler = loadCompilers()[dialect];
     const validate = compiler.compile(rest);
     // The compiler would keep every schema that it has compiled.
     compiler.removeSchema(rest);
@@ -89,7 +89,7 @@ export function dropValidator(schema: JsonSchema): void {
 export function checkSchema(schema: JsonSchema): void {
   examineSchema(schema);
   const { rest, dialect } = withoutDialect(schema);
-  const compiler = loadCompiler(dialect);
+  const compiler = loadCompilers()[dialect];
   if (compiler.validateSchema(rest) !== true) throw new Error(`schema is invalid: ${compiler.errorsText()}`);
 }
 
@@ -107,10 +107,6 @@ function withoutDialect({ $schema, ...rest }: JsonSchema): { rest: JsonSchema; d
 export function loadCompilers(): Record<Dialect, Ajv> {
   compilers ??= createCompilers();
   return compilers;
-}
-
-function loadCompiler(dialect: Dialect): Ajv {
-  return loadCompilers()[dialect];
 }
 
 function createCompilers(): Record<Dialect, Ajv> {

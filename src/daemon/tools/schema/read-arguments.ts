@@ -1,3 +1,4 @@
+import { isObject } from '../../../channel/json-object.ts';
 import { isInexact, mayBeInexact } from '../../syntax/json.ts';
 
 type ReadArguments = { ok: true; args: Record<string, unknown> } | { ok: false; message: string };
@@ -35,10 +36,9 @@ function copyArguments(given: unknown): Record<string, unknown> {
     );
   if (nestsDeeper(json, MAX_DEPTH)) throw new UnusableArguments(TOO_DEEP);
   const args: unknown = JSON.parse(json);
-  if (typeof args !== 'object' || args === null || Array.isArray(args))
-    throw new UnusableArguments('The arguments must be one JSON object.');
+  if (!isObject(args)) throw new UnusableArguments('The arguments must be one JSON object.');
   if (mayBeInexact(json) && hasInexact(args)) throw inexact();
-  return args as Record<string, unknown>;
+  return args;
 }
 
 /** Writes JSON, and stops as soon as there are too many values. */
@@ -92,7 +92,7 @@ export function nestsDeeper(text: string, max: number): boolean {
 /** JSON with sorted member names, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+    isObject(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1)))
       : inner,
   );
