@@ -1,5 +1,5 @@
 import { readPressPayload } from '../../channel/index.ts';
-import { escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
+import { cutText, escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
 import { indent } from '../output.ts';
 import { wrapText } from '../wrap-text.ts';
 import { isAnswered, type SimulationEvent, type Summary } from './simulation.ts';
@@ -92,8 +92,7 @@ const SIGNS = {
 } as const;
 
 function paragraph(text: string): string {
-  const cut = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX).toWellFormed()}…` : text;
-  return indent(cut, BESIDE, '');
+  return indent(cutText(text, TEXT_MAX), BESIDE, '');
 }
 
 const WHERE_TO_LOOK =

@@ -6,6 +6,7 @@
 export { nearest } from '../settings/nearest.ts';
 export { maskTokens, Secret, StreamMask } from '../settings/secret.ts';
 export {
+  cutText,
   escapeControls,
   printable,
   printableLines,

@@ -1,4 +1,5 @@
 import { jsonObjectOrNull } from '../../channel/json-object.ts';
+import { cutText } from '../texts/printable.ts';
 
 const MAX_DEPTH = 4;
 const MAX_TEXT_CHARACTERS = 300;
@@ -22,9 +23,7 @@ export function valueAsMarkdown(value: unknown): string {
 /** A value as plain words: one line, and nothing in it that Markdown would take for a link, code or HTML. */
 export function plainText(value: unknown): string {
   const line = String(value).replace(/\s+/g, ' ').trim();
-  const shown =
-    line.length > MAX_TEXT_CHARACTERS ? `${line.slice(0, MAX_TEXT_CHARACTERS).toWellFormed()}…` : line;
-  return shown.replace(/[[\]<>`*\\]/g, '\\$&');
+  return cutText(line, MAX_TEXT_CHARACTERS).replace(/[[\]<>`*\\]/g, '\\$&');
 }
 
 /**

@@ -3,6 +3,7 @@ import { isObject } from '../../channel/json-object.ts';
 import type { RecordedRun, RecordedToolCall } from '../agent/recording.ts';
 import { parseArguments } from '../replay/replay-tools.ts';
 import type { Recording } from '../store/recordings.ts';
+import { cutText } from '../texts/printable.ts';
 import { waitsForPerson } from './eval-tools.ts';
 import { Placeholders, type Replaced } from './placeholders.ts';
 
@@ -127,7 +128,7 @@ function argumentsAndAnswer({ args, answer }: RecordedToolCall) {
 
 function chooseName(say: string, taken: ReadonlySet<string>): string {
   const short = say.replace(/\s+/g, ' ').trim();
-  const name = `recorded: ${short.length > NAME_MAX ? `${short.slice(0, NAME_MAX).toWellFormed()}…` : short}`;
+  const name = `recorded: ${cutText(short, NAME_MAX)}`;
   if (!taken.has(name)) return name;
   for (let count = 1; ; count++)
     if (!taken.has(`${name} ${'+'.repeat(count)}`)) return `${name} ${'+'.repeat(count)}`;

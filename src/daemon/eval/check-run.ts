@@ -1,4 +1,5 @@
 import { NOT_RECORDED } from '../replay/replay-tools.ts';
+import { cutText } from '../texts/printable.ts';
 import { fits } from './eval-tools.ts';
 import { contains, type EvalCase, type EvalTurn } from './read-cases.ts';
 import type { CaseRun, TurnResult } from './run-case.ts';
@@ -100,5 +101,5 @@ function textsIn(value: unknown): string[] {
 }
 
 function quoted(text: string): string {
-  return JSON.stringify(text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX).toWellFormed()}…` : text);
+  return JSON.stringify(cutText(text, QUOTED_MAX));
 }

@@ -31,3 +31,8 @@ export function escapeControls(json: string): string {
 export function quoteValue(value: string): string {
   return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 }
+
+/** The text, or its beginning with `…` if it has more characters than `max`. Half of a character is replaced. */
+export function cutText(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
+}

@@ -1,6 +1,7 @@
 import type { AnswerHeaders } from '../../agent/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { maskTokens } from '../settings/secret.ts';
+import { cutText } from '../texts/printable.ts';
 import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
 import { maskSecrets } from './downstream/client.ts';
@@ -253,11 +254,6 @@ function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown
     .map(([name, inner]) => [cutText(mask(name), 200), cut(inner, limits, mask, depth + 1)]);
   if (entries.length > kept.length) kept.push(['…', `${entries.length - kept.length} more`]);
   return Object.fromEntries(kept);
-}
-
-function cutText(text: string, characters: number): string {
-  // Half of a surrogate pair could not be encoded as UTF-8, so it is replaced.
-  return text.length > characters ? `${text.slice(0, characters).toWellFormed()}…` : text;
 }
 
 /**

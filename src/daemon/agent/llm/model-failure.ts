@@ -2,7 +2,7 @@ import { APICallError } from 'ai';
 import { retryAfterSeconds } from '../../../channel/index.ts';
 import { isObject } from '../../../channel/json-object.ts';
 import { maskTokens, type Secret } from '../../settings/secret.ts';
-import { printable } from '../../texts/printable.ts';
+import { cutText, printable } from '../../texts/printable.ts';
 import { isNetworkFailure } from '../../time/retry.ts';
 import { AgentFailure } from '../agent.ts';
 
@@ -123,8 +123,7 @@ export function providerWords(
     ),
   ).replace(KEYS, '[key]');
   const line = printable(masked).trim();
-  if (line === '') return null;
-  return line.length <= WORDS_MAX ? line : `${line.slice(0, WORDS_MAX).toWellFormed()}…`;
+  return line === '' ? null : cutText(line, WORDS_MAX);
 }
 
 /** `error.message`, `error`, `message` or `detail` of a JSON body; a plain text body unchanged. */

@@ -1,6 +1,7 @@
 import { streamText } from 'ai';
 import type { PastExchange, SummaryRequest } from '../../../agent/index.ts';
 import { maskTokens } from '../../settings/secret.ts';
+import { cutText } from '../../texts/printable.ts';
 import { fencedJson, fittingExchanges } from '../prompt.ts';
 import { BudgetExhausted, meteredModel } from './metered-model.ts';
 import type { Model } from './model.ts';
@@ -67,7 +68,6 @@ function renderConversation({ summary, exchanges }: SummaryRequest, tokens: numb
 type Shown = Pick<PastExchange, 'user' | 'reply' | 'calls'>;
 
 function shortened({ user, reply, calls }: PastExchange): Shown {
-  const cut = (text: string) =>
-    text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX).toWellFormed()}…` : text;
-  return { user: cut(user), reply: cut(reply), ...(calls === undefined ? {} : { calls }) };
+  const told = { user: cutText(user, TEXT_MAX), reply: cutText(reply, TEXT_MAX) };
+  return { ...told, ...(calls === undefined ? {} : { calls }) };
 }

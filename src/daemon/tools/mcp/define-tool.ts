@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isObject } from '../../../channel/json-object.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { ToolDefinition } from '../../store/tool-digests.ts';
-import { printable } from '../../texts/printable.ts';
+import { cutText, printable } from '../../texts/printable.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import { ExplosiveSchema } from '../schema/examine-schema.ts';
 import { canonicalJson, nestsDeeper } from '../schema/read-arguments.ts';
@@ -36,18 +36,14 @@ export function defineTool(listed: ListedTool): ToolDefinition | { unusable: str
     .digest('hex');
   return {
     digest,
-    title: title === null ? null : cut(printable(seen(title)), MAX_TITLE),
-    description: cut(seen(description), MAX_DESCRIPTION),
+    title: title === null ? null : cutText(printable(seen(title)), MAX_TITLE),
+    description: cutText(seen(description), MAX_DESCRIPTION),
     schema: seen(schema),
   };
 }
 
 function seen(text: string): string {
   return maskTokens(text.replace(UNSEEN, ''));
-}
-
-function cut(text: string, characters: number): string {
-  return text.length > characters ? `${text.slice(0, characters).toWellFormed()}…` : text;
 }
 
 /** Keywords other than `properties` that can add properties to an object, or can require a bound property. */

@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
 import { isObject } from '../../../channel/json-object.ts';
 import { isLoopback } from '../../settings/addresses.ts';
-import { printable } from '../../texts/printable.ts';
+import { cutText, printable } from '../../texts/printable.ts';
 import type { Need } from '../tool.ts';
 
 /**
@@ -99,8 +99,7 @@ function safeUrl(text: string): string | null {
 }
 
 function shown(text: string): string {
-  const line = printable(text).trim();
-  return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS).toWellFormed()}…` : line;
+  return cutText(printable(text).trim(), MAX_CHARACTERS);
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {

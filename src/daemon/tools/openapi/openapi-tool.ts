@@ -1,3 +1,4 @@
+import { cutText } from '../../texts/printable.ts';
 import { type OpenApiEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
 import {
   type Effect,
@@ -57,7 +58,7 @@ function describe(found: FoundOperation, title: string | null): string {
   const description = found.node.text('description');
   const texts = [...new Set([title, description])].filter((text) => text !== null);
   const text = texts.length > 0 ? texts.join('\n\n') : operationKey(found);
-  return text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 1).toWellFormed()}…` : text;
+  return text.length > MAX_DESCRIPTION ? cutText(text, MAX_DESCRIPTION - 1) : text;
 }
 
 async function send(
