@@ -1,3 +1,4 @@
+import { percentDecoded } from '../syntax/percent.ts';
 import { Secret } from './secret.ts';
 
 /** Minimum length of a part of a list that counts as a secret of its own: a shorter one may be a usual word. */
@@ -19,15 +20,10 @@ export function knownSecrets(values: readonly unknown[]): Secret[] {
 function splitSecret(secret: string): string[] {
   const listed = secret.split(/[\n,]+/).map((part) => part.trim());
   const password = URL.parse(secret)?.password ?? '';
-  return [secret, ...listed.filter((part) => part.length >= PART_MIN), password, decoded(password)].filter(
-    (part) => part !== '',
-  );
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return [
+    secret,
+    ...listed.filter((part) => part.length >= PART_MIN),
+    password,
+    percentDecoded(password),
+  ].filter((part) => part !== '');
 }

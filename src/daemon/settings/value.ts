@@ -124,13 +124,17 @@ function readList(raw: unknown): Reading {
 
 function readUrl({ query }: { query?: boolean }, raw: unknown): Reading {
   const text = typeof raw === 'string' ? raw.trim() : '';
+  const problem = URL.canParse(text) ? findUrlProblem(text, query === true) : 'is not an address';
+  return problem === null ? { ok: true, value: text } : wrong(problem);
+}
+
+/** What is wrong with an address; null if nothing is. */
+export function findUrlProblem(text: string, mayHaveQuery: boolean): string | null {
   const url = URL.parse(text);
-  if (url === null) return wrong('is not an address');
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return wrong('is not an http or https address');
-  if (url.username !== '' || url.password !== '') return wrong('contains credentials');
-  if (text.includes('#')) return wrong('has a fragment (#)');
-  if (text.includes('?') && !query) return wrong('has a query (?)');
-  return { ok: true, value: text };
+  if (url === null || !/^https?:$/.test(url.protocol)) return 'is not an http or https address';
+  if (url.username !== '' || url.password !== '') return 'contains credentials';
+  if (text.includes('#')) return 'has a fragment (#)';
+  return text.includes('?') && !mayHaveQuery ? 'has a query (?)' : null;
 }
 
 function wrong(problem: string): Reading {

@@ -7,7 +7,7 @@ import {
 } from '../../agents/agent-entry.ts';
 import type { SettingProblem } from '../problem.ts';
 import type { StructuredValue } from '../sources.ts';
-import { ConfigNode } from './config-node.ts';
+import { ConfigNode, refuseRepeatedNames } from './config-node.ts';
 
 const KEYS = ['name', 'instructions', 'tools', 'model', 'memory', 'when', 'canary'];
 const CONDITIONS = ['channel', 'tenant_id', 'workspace', 'locale'] as const;
@@ -32,7 +32,7 @@ export function readAgentEntries(
   const nodes = list.items('a list of agents, each with a `name`');
   if (nodes.length > AGENTS_MAX) list.refuse(`has more than ${AGENTS_MAX} agents`, 'fewer agents');
   const entries = nodes.flatMap((node) => readAgent(node, channels) ?? []);
-  refuseSameNames(nodes);
+  refuseRepeatedNames(nodes);
   checkOrder(list, nodes);
   return { entries: entries.length === 0 ? [ONLY_AGENT] : entries, problems };
 }
@@ -45,8 +45,7 @@ function readAgent(node: ConfigNode, channels: readonly string[]): AgentEntry | 
   const model = optionalText(node.child('model'), 'the name of a model, as in AGENT_MODEL');
   const tools = readTools(node.child('tools'));
   const memory = node.child('memory');
-  if (!memory.isAbsent && typeof memory.value !== 'boolean')
-    memory.refuseValue('is not a boolean', 'true or false');
+  const hasMemory = memory.isAbsent || memory.boolean() !== false;
   const when = node.child('when');
   const canary = node.child('canary');
   const { setting, source } = node;
@@ -55,7 +54,7 @@ function readAgent(node: ConfigNode, channels: readonly string[]): AgentEntry | 
     ...(instructions === undefined ? {} : { instructions: besideFile(instructions, node.folder) }),
     ...(model === undefined ? {} : { model }),
     ...(tools === undefined ? {} : { tools }),
-    memory: memory.value !== false,
+    memory: hasMemory,
     when: when.isAbsent ? null : readCondition(when, channels),
     canary_percent: canary.isAbsent ? null : readShare(canary),
     place: { setting, source },
@@ -121,17 +120,6 @@ function readShare(node: ConfigNode): number | null {
   if (typeof value === 'number' && value >= 0 && value <= 100) return value;
   percent.refuse(percent.isAbsent ? 'is not set' : 'is not a number from 0 to 100', right);
   return null;
-}
-
-function refuseSameNames(nodes: readonly ConfigNode[]): void {
-  const seen = new Map<unknown, ConfigNode>();
-  for (const node of nodes) {
-    const name = node.child('name');
-    const first = seen.get(name.value);
-    if (first !== undefined && !name.isAbsent)
-      name.refuseValue(`is also the name of ${first.setting}`, 'another name for one of the two');
-    else seen.set(name.value, node);
-  }
 }
 
 /** The last agent must answer every message, and no other one may: those after it would never answer. */

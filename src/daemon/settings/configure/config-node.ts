@@ -110,10 +110,29 @@ export class ConfigNode {
     return this.refuseValue('is not one of the possible numbers', `a whole number from ${min} to ${max}`);
   }
 
+  boolean(): boolean | undefined {
+    return typeof this.value === 'boolean'
+      ? this.value
+      : this.refuseValue('is not a boolean', 'true or false');
+  }
+
   /** One of these words; reports anything else. */
   choice<T extends string>(words: readonly T[]): T | undefined {
     const word = words.find((candidate) => candidate === this.value);
     return word ?? this.refuseValue('is not one of the known values', `one of ${words.join(', ')}`);
+  }
+}
+
+/** Reports each entry that has the `name` of an earlier one. */
+export function refuseRepeatedNames(nodes: readonly ConfigNode[]): void {
+  const seen = new Map<string, ConfigNode>();
+  for (const node of nodes) {
+    const name = node.child('name');
+    if (typeof name.value !== 'string' || name.value.trim() === '') continue;
+    const first = seen.get(name.value.trim());
+    if (first !== undefined)
+      name.refuseValue(`is also the name of ${first.setting}`, 'another name for one of the two');
+    else seen.set(name.value.trim(), node);
   }
 }
 

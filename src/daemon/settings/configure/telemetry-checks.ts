@@ -7,6 +7,7 @@ import {
   parsePairs,
   SAMPLERS,
 } from '../../telemetry/telemetry-options.ts';
+import { isHeader } from '../../tools/downstream/headers.ts';
 import { isLoopback } from '../addresses.ts';
 import type { Examination } from '../check.ts';
 import type { Settings } from '../settings.ts';
@@ -29,10 +30,6 @@ const FILES = [
 ] as const;
 
 const HEADERS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'] as const;
-
-/** RFC 9110, sections 5.1 and 5.5. */
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
  * Checks the settings of agentd-telemetry(7). They are checked only if traces are exported, since other programs read
@@ -90,8 +87,4 @@ function warnOfPlainHeaders(look: Examination): void {
   const url = endpoint === undefined ? null : URL.parse(endpoint);
   if (look.guarded && header !== undefined && url?.protocol === 'http:' && !isLoopback(url))
     look.warn(`${header}: the headers are sent to ${url.hostname} unencrypted`);
-}
-
-function isHeader(name: string, value: string): boolean {
-  return HEADER_NAME.test(name) && HEADER_VALUE.test(value);
 }

@@ -101,6 +101,11 @@ export function isAllowedFixedHeader(name: string): boolean {
   );
 }
 
+/** Whether a header can have this name and this value (RFC 9110, sections 5.1 and 5.5). */
+export function isHeader(name: string, value: string): boolean {
+  return NAME.test(name) && isHeaderValue(value);
+}
+
 /** Whether the value is valid in a header (RFC 9110, section 5.5). */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);

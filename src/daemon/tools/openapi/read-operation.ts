@@ -1,4 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
+import { percentDecoded } from '../../syntax/percent.ts';
 import { isAllowedHeader } from '../downstream/headers.ts';
 import { isUnsafeSegment } from '../downstream/safe-path.ts';
 import type { DocumentNode } from './document.ts';
@@ -165,19 +166,11 @@ function checkPath({ path, node }: FoundOperation, template: string, parameters:
     .slice(1)
     .split('/');
   if (segments.at(-1) === '') segments.pop();
-  if (/[\\\s\x00-\x1f?#]/.test(decoded(template)) || segments.some(isUnsafeSegment))
+  if (/[\\\s\x00-\x1f?#]/.test(percentDecoded(template)) || segments.some(isUnsafeSegment))
     node.refuse(
       `has the path \`${path}\``,
       'a path without encoded `?` and `#`, empty segments, `.` and `..`',
     );
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /**

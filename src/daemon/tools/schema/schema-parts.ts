@@ -1,5 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
 import { readMember, unescapeSegment, valueAt } from '../../syntax/json-path.ts';
+import { percentDecoded } from '../../syntax/percent.ts';
 import type { JsonSchema } from '../tool.ts';
 
 /** A schema within another schema. */
@@ -129,14 +130,12 @@ export class SchemaReferences {
   }
 }
 
-/** The name that a segment of a reference means (RFC 6901, section 6). */
+/**
+ * The name that a segment of a reference means (RFC 6901, section 6). A percent sign that encodes nothing is a part of
+ * the name.
+ */
 export function decodeSegment(segment: string): string {
-  try {
-    return unescapeSegment(decodeURIComponent(segment));
-  } catch {
-    // A percent sign that encodes nothing is a part of the name.
-    return unescapeSegment(segment);
-  }
+  return unescapeSegment(percentDecoded(segment));
 }
 
 /** Keywords that also describe properties. `additionalProperties` does not take these properties into account. */

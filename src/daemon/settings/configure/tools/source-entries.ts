@@ -10,7 +10,7 @@ import type {
 import { entryKeys } from '../../json-schema.ts';
 import type { SettingProblem } from '../../problem.ts';
 import type { StructuredValue } from '../../sources.ts';
-import { ConfigNode } from '../config-node.ts';
+import { ConfigNode, refuseRepeatedNames } from '../config-node.ts';
 import {
   type EntrySecrets,
   fillSecrets,
@@ -68,18 +68,6 @@ function readEntry(node: ConfigNode, context: EntryContext): SourceEntry | undef
       ? 'has no key that says what kind of source it is'
       : `has the keys ${kinds.join(' and ')}`;
   return node.refuse(problem, `an object with one of ${Object.keys(READERS).join(', ')}`);
-}
-
-function refuseRepeatedNames(nodes: readonly ConfigNode[]): void {
-  const seen = new Map<unknown, ConfigNode>();
-  for (const node of nodes) {
-    const name = node.child('name');
-    if (typeof name.value !== 'string' || name.value.trim() === '') continue;
-    const first = seen.get(name.value.trim());
-    if (first !== undefined)
-      name.refuseValue(`is also the name of ${first.setting}`, 'another name for one of the two');
-    else seen.set(name.value.trim(), node);
-  }
 }
 
 /** Warnings about entries whose calls may take longer than a run of the agent. @param run_seconds AGENT_TIMEOUT_SECONDS */

@@ -3,6 +3,7 @@ import { isAllowedFixedHeader, isAllowedHeader } from '../../../tools/downstream
 import type { ExchangeEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isLoopback } from '../../addresses.ts';
+import { findUrlProblem } from '../../value.ts';
 import type { ConfigNode } from '../config-node.ts';
 import { SECRET_NAME, type SourceSecrets } from './source-secrets.ts';
 import { CREDENTIALS } from './tool-entries.ts';
@@ -54,13 +55,8 @@ export function readUrl(node: ConfigNode, { query }: { query: boolean }): string
   const right = `an http or https address without credentials${query ? ' and fragment' : ', query and fragment'}`;
   const text = node.text(right);
   if (text === undefined) return undefined;
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    return node.refuse('is not an http or https address', right);
-  if (url.username !== '' || url.password !== '') return node.refuse('contains credentials', right);
-  if (text.includes('#')) return node.refuse('has a fragment (#)', right);
-  if (!query && text.includes('?')) return node.refuse('has a query (?)', right);
-  return text;
+  const problem = findUrlProblem(text, query);
+  return problem === null ? text : node.refuse(problem, right);
 }
 
 /** The `secrets` of an entry: the settings that its headers, its exchange and its environment may refer to. */

@@ -65,7 +65,7 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
     bind: given(node.child('bind'), readBind),
     hide: given(node.child('hide'), (child) => readHide(child, node.child('bind'))),
     idempotency_header: given(node.child('idempotency_header'), readHeaderName),
-    idempotent: given(node.child('idempotent'), readBoolean),
+    idempotent: given(node.child('idempotent'), (child) => child.boolean()),
     parameters: given(node.child('parameters'), readParameters),
   });
 }
@@ -135,14 +135,10 @@ function readParameters(node: ConfigNode): Record<string, ParameterEntry> {
   const read = node.members(RIGHT_PARAMETERS).map(([name, parameter]) => {
     parameter.members(RIGHT_PARAMETERS);
     parameter.onlyKeys(['allow_slash']);
-    const allow_slash = given(parameter.child('allow_slash'), readBoolean);
+    const allow_slash = given(parameter.child('allow_slash'), (child) => child.boolean());
     return [name, allow_slash === undefined ? {} : { allow_slash }] as const;
   });
   return Object.fromEntries(read);
-}
-
-function readBoolean(node: ConfigNode): boolean | undefined {
-  return typeof node.value === 'boolean' ? node.value : node.refuseValue('is not a boolean', 'true or false');
 }
 
 type Optional<T> = { [K in keyof T]?: T[K] | undefined };
