@@ -47,8 +47,8 @@ export class Conversation {
   }
 
   /**
-   * Sends a message and reports its answer as it arrives. After a question, the message may answer it (`answerIn`). If the answer is
-   * stopped before it begins, it is empty.
+   * Sends a message and reports its answer as it arrives. After a question, the message may answer it (`answerIn`). If
+   * the answer is stopped before it begins, it is empty.
    * @throws CliError if there is no answer; the reason of `leave` if it aborts
    */
   async send(message: string, listener: AnswerListener, { stop, leave }: Interrupts): Promise<StreamEnd> {

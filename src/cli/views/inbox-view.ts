@@ -243,7 +243,8 @@ const NAMED_MAX = 5;
 
 /**
  * Finds a message of the inbox. The id may be the message's own id, or the platform's id with or without the channel's
- * name before it; the beginning of one is enough. Until the message is done, it may also be the id of its request or session.
+ * name before it; the beginning of one is enough. Until the message is done, it may also be the id of its request or
+ * session.
  * @throws CliError (1) if no message matches, or more than one
  */
 export async function findInboxMessage(

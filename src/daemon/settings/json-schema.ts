@@ -301,7 +301,10 @@ export function entryKeys(kind: keyof typeof ENTRIES): string[] {
   return Object.keys(ENTRIES[kind].properties);
 }
 
-/** JSON Schema of the key `tools` of the configuration file, for editors (src/daemon/settings/configure/tools checks it). */
+/**
+ * JSON Schema of the key `tools` of the configuration file, for editors (src/daemon/settings/configure/tools checks
+ * it).
+ */
 const SOURCES_SCHEMA: JsonSchema = {
   title: 'tools',
   description:
@@ -317,7 +320,9 @@ const ONE_OR_MORE: JsonSchema = {
   anyOf: [TEXT, { type: 'array', items: TEXT, minItems: 1 }],
 };
 
-/** JSON Schema of the key `agents` of the configuration file (src/daemon/settings/configure/agent-entries.ts checks it). */
+/**
+ * JSON Schema of the key `agents` of the configuration file (src/daemon/settings/configure/agent-entries.ts checks it).
+ */
 const AGENTS_SCHEMA: JsonSchema = {
   title: 'agents',
   description:

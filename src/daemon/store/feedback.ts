@@ -12,8 +12,8 @@ import { findSession, SESSION } from './sessions/session-document.ts';
 export interface FeedbackStore {
   /**
    * Stores the rating of an answered turn, and replaces an earlier rating of the turn; atomic. Null if the session has
-   * no such turn, if the turn is not the rater's (`Rater`), or if the trace of the turn is too old to be kept. Nothing is stored then,
-   * and the caller cannot tell these cases apart.
+   * no such turn, if the turn is not the rater's (`Rater`), or if the trace of the turn is too old to be kept. Nothing
+   * is stored then, and the caller cannot tell these cases apart.
    */
   rate(rating: NewRating, rater: Rater): Promise<Rated | null>;
   /** The ratings of these turns, in no particular order. */

@@ -13,7 +13,10 @@ export interface ReloadStore {
   answer(reload_id: string, answer: ReloadAnswer): Promise<void>;
   /** The answers so far, in no particular order. */
   answers(reload_id: string): Promise<ReloadAnswer[]>;
-  /** Calls the listener after a request, possibly never: a daemon must also look regularly. @returns a function that ends this. */
+  /**
+   * Calls the listener after a request, possibly never: a daemon must also look regularly.
+   * @returns a function that ends this.
+   */
   watch(hear: () => void): () => void;
 }
 

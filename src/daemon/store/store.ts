@@ -35,9 +35,10 @@ import { type ToolDigestStore, toolDigestStore } from './tool-digests.ts';
 import { type TraceStore, traceRings, traceStore } from './traces.ts';
 
 /**
- * The store: one port per concern, in the terms of the domain. test/contract tests it over each kernel. All times are by the store's clock, ms since the epoch. Every method rejects with `StoreUnavailable`
- * if the store cannot be read or written. Once a method resolves, its changes survive `kill -9`, unless the method's
- * documentation says otherwise. Callers must not cache anything, because administrators write while a daemon runs.
+ * The store: one port per concern, in the terms of the domain. test/contract tests it over each kernel. All times are
+ * by the store's clock, ms since the epoch. Every method rejects with `StoreUnavailable` if the store cannot be read or
+ * written. Once a method resolves, its changes survive `kill -9`, unless the method's documentation says otherwise.
+ * Callers must not cache anything, because administrators write while a daemon runs.
  */
 export interface Store {
   /** Names the backend for people: for example `sqlite /var/lib/agentd/agentd.db`. */
@@ -110,8 +111,8 @@ export interface Store {
   /** Writes to the store. Resolves if that succeeds. */
   check(): Promise<void>;
   /**
-   * The number of live tokens (of links, codes, sessions and streams) and of actions that begin with this prefix as they are
-   * stored. For an action, only the arguments are compared. Comments are not counted.
+   * The number of live tokens (of links, codes, sessions and streams) and of actions that begin with this prefix as
+   * they are stored. For an action, only the arguments are compared. Comments are not counted.
    */
   countTokens(prefix: string): Promise<number>;
   /**
@@ -120,8 +121,8 @@ export interface Store {
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
-   * The live tokens of links, codes, sessions and streams, the texts of actions, and comments, that do not begin with this prefix, in
-   * batches of limited size.
+   * The live tokens of links, codes, sessions and streams, the texts of actions, and comments, that do not begin with
+   * this prefix, in batches of limited size.
    */
   storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
   /** Replaces the value of a token or text; atomic. False if it was replaced or deleted before that. */

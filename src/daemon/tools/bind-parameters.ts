@@ -17,7 +17,8 @@ type Bound = { ok: true; args: ToolArguments } | { ok: false; refusal: Refusal }
 /**
  * Fills the bound parameters of a call from the claims of the person whom the message acts for. If the arguments
  * contain a bound name at any depth, in upper or lower case, or beside it a name with the same letters (`accountId` for
- * `account_id`), the call is refused, because an API might read the value from there. The name of a bound field of the body is searched only in the body.
+ * `account_id`), the call is refused, because an API might read the value from there. The name of a bound field of the
+ * body is searched only in the body.
  */
 export function bindParameters(tool: Tool, given: ToolArguments, person: PersonClaims | null): Bound {
   let args = given;

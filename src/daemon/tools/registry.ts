@@ -192,8 +192,9 @@ export function fixedSource(
 }
 
 /**
- * The tools that are part of the daemon. Without `API_BASE_URL`, or with `GET_USER=off`, there is no `get_user`; without a memory backend,
- * there are no memory tools. An agent explains a missing tool better than a tool that always fails.
+ * The tools that are part of the daemon. Without `API_BASE_URL`, or with `GET_USER=off`, there is no `get_user`;
+ * without a memory backend, there are no memory tools. An agent explains a missing tool better than a tool that always
+ * fails.
  */
 export function builtInTools(
   settings: Pick<

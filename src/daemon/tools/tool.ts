@@ -30,9 +30,9 @@ export interface CompleteCall {
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * A tool as its source registers it. The record contains the policy of its calls, which only `bindTools` and `executeConfirmed` enforce.
- * The source only sends a call. `send` gets arguments that are checked and complete, and a client that is bound to the
- * origin of the source and carries the credential that the policy chose.
+ * A tool as its source registers it. The record contains the policy of its calls, which only `bindTools` and
+ * `executeConfirmed` enforce. The source only sends a call. `send` gets arguments that are checked and complete, and a
+ * client that is bound to the origin of the source and carries the credential that the policy chose.
  */
 export interface Tool {
   readonly name: string;

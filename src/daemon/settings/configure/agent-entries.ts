@@ -16,7 +16,8 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const AGENTS_MAX = 100;
 
 /**
- * Checks the key `agents` of the configuration file (agentd-agent(7), "Several agents"), and reports all problems together.
+ * Checks the key `agents` of the configuration file (agentd-agent(7), "Several agents"), and reports all problems
+ * together.
  * @param channels names of all channels, active or not
  */
 export function readAgentEntries(

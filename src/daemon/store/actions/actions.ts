@@ -160,8 +160,8 @@ export interface ReplyToAsked {
 
 export interface NewAction {
   /**
-   * 128 random bits for a pending action or an administrator's action; `QuestionPlace` if the question has several. For all other actions, this is the key of the
-   * call (agentd-agent(7), "Journal"), which is a hash.
+   * 128 random bits for a pending action or an administrator's action; `QuestionPlace` if the question has several. For
+   * all other actions, this is the key of the call (agentd-agent(7), "Journal"), which is a hash.
    */
   action_id: string;
   /** Null: an administrator's call. */

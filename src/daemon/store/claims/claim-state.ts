@@ -1,7 +1,9 @@
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { CLAIM_MS } from './claims.ts';
 
-/** A claim as it is stored. An expired claim is kept for a while, because until it is taken over its owner may renew it. */
+/**
+ * A claim as it is stored. An expired claim is kept for a while, because until it is taken over its owner may renew it.
+ */
 export interface ClaimState {
   owner: string;
   expires_at: number;

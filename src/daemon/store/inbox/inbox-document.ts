@@ -63,8 +63,8 @@ function isCollecting({ state, attempts, collects, collected, turn_id }: InboxMe
 }
 
 /**
- * The open messages of one queue, in order, except those that the turn of another message has taken up. Its place in the indexes says when its first message is due. While a message
- * of the queue is claimed, the queue is in no index.
+ * The open messages of one queue, in order, except those that the turn of another message has taken up. Its place in
+ * the indexes says when its first message is due. While a message of the queue is claimed, the queue is in no index.
  */
 interface Queue {
   messages: readonly (readonly [id: string, serial: number])[];

@@ -170,7 +170,10 @@ export interface Tx {
   log<R>(ring: Ring<R>, record: R): void;
   /** A number that is greater than that of each earlier step. Each call within a step gives the next one. */
   serial(): number;
-  /** An owner of a claim that nobody else makes (128 random bits, at least for each process); the same each time the step runs again. */
+  /**
+   * An owner of a claim that nobody else makes (128 random bits, at least for each process); the same each time the
+   * step runs again.
+   */
   newOwner(): string;
   /** Calls the listeners of the channel after the commit. */
   tell(channel: string, ...heard: readonly unknown[]): void;

@@ -151,7 +151,10 @@ export interface CodeBinding {
   standing: ReadonlyMap<string, string | null>;
 }
 
-/** `changed`: a link has changed since it was examined, or the person has signed out, so the caller must examine it again. */
+/**
+ * `changed`: a link has changed since it was examined, or the person has signed out, so the caller must examine it
+ * again.
+ */
 type CodeBound = 'bound' | 'gone' | 'changed';
 
 /** Codes that a person may make, and wrong codes that a sender may send, within `WINDOW_MS`. */

@@ -25,7 +25,8 @@ export interface LinkRenewalStore {
    */
   take(key: string, lease_ms: number): Promise<RenewalClaim | null>;
   /**
-   * Keys of links that are due, at most `limit`. A link that nobody has used for `idle_ms` is left out until somebody uses it.
+   * Keys of links that are due, at most `limit`. A link that nobody has used for `idle_ms` is left out until somebody
+   * uses it.
    */
   due(idle_ms: number, limit: number): Promise<string[]>;
   /** Stores the new token of a link, which keeps its end. Nothing changes, and it is false, if it must not be stored. */

@@ -13,8 +13,8 @@ import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
  */
 export interface SignOutMarkStore {
   /**
-   * Stores the mark of a logout token, together with its `jti`; atomic, and on disk when it resolves. `repeated`: a logout token with this
-   * `jti` was stored before, and nothing changes.
+   * Stores the mark of a logout token, together with its `jti`; atomic, and on disk when it resolves. `repeated`: a
+   * logout token with this `jti` was stored before, and nothing changes.
    */
   add(signOut: LogoutClaims): Promise<AddOutcome>;
   /** Records that everything that the mark covers was ended. */

@@ -53,8 +53,9 @@ export interface Cursor {
 }
 
 /**
- * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped, and
- * so are events without data: a server sends one with an id at the beginning of a stream that can be resumed. Ends when the stream ends. If the caller leaves the loop, the stream is canceled.
+ * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped,
+ * and so are events without data: a server sends one with an id at the beginning of a stream that can be resumed. Ends
+ * when the stream ends. If the caller leaves the loop, the stream is canceled.
  * @param cursor is kept up to date
  * @throws McpFailure if an event is too large.
  */

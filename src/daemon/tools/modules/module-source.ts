@@ -12,7 +12,10 @@ import { TOOL_NAME } from '../tool-names.ts';
 import { createModuleTool } from './module-tool.ts';
 
 const WANTED = 'a tool, or a list of tools, as default export (agentd-agent(7), "Modules")';
-/** The tools of a module that the operator wrote, all of them checked. @throws ConfigurationError with all problems of the module. */
+/**
+ * The tools of a module that the operator wrote, all of them checked.
+ * @throws ConfigurationError with all problems of the module.
+ */
 export async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
   const located = await locate(entry);
   if (!located.found) throw new ConfigurationError([createProblem(entry, located.problem, located.right)]);

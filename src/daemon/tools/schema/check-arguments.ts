@@ -17,7 +17,8 @@ const MAX_KEPT_ERRORS = 1_000;
 
 /**
  * Checks the arguments that a model filled in against the whole JSON Schema of a tool. Nothing is added to them, and
- * nothing is left out; only safe names of properties become the names that the API knows (safe-names.ts). If the arguments are wrong, `message` says what the model must correct.
+ * nothing is left out; only safe names of properties become the names that the API knows (safe-names.ts). If the
+ * arguments are wrong, `message` says what the model must correct.
  */
 export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   const read = readArguments(given);

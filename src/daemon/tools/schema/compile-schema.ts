@@ -5,7 +5,9 @@ import { CpuTimeExceeded, ExplosiveSchema, examineSchema, withinCpuTime } from '
 import { canonicalJson } from './read-arguments.ts';
 import { unionKeyword } from './union-keyword.ts';
 
-/** How long compiling one schema may take, ms. The largest schemas of public APIs take half a second on an idle machine. */
+/**
+ * How long compiling one schema may take, ms. The largest schemas of public APIs take half a second on an idle machine.
+ */
 const COMPILE_MS = 5_000;
 
 /** Schemas come from other people's documents: an unknown keyword is not an error. */

@@ -7,7 +7,9 @@ const STEP = 1000;
 /** Maximum number of steps for each node: if other programs also fill the server, only a part of it is examined. */
 const STEPS_MAX = 200;
 
-/** The kinds whose documents all expire by themselves. Other keys are indexes, or end with the work that they belong to. */
+/**
+ * The kinds whose documents all expire by themselves. Other keys are indexes, or end with the work that they belong to.
+ */
 const EXPIRING: ReadonlySet<string> = new Set([
   ...['session', 'session_name', 'session_claim', 'key', 'seen', 'action', 'alias', 'limit', 'budget'],
   ...['guard_user', 'guard_turns', 'erased', 'replica', 'reload'],

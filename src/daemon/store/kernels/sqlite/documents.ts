@@ -135,7 +135,9 @@ export class Documents {
     return this.#loadIndexes(shelf).get(name);
   }
 
-  /** A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing. */
+  /**
+   * A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing.
+   */
   page(shelf: Shelf, after: Position, limit: number): Scanned[] {
     return this.table.page(shelf.name, after, limit).map((row) => ({
       hash: row.key_hash,

@@ -6,8 +6,8 @@ import type { Table } from './table.ts';
 import { hasEnded, isAlive, NO_ITEMS, type Version } from './version.ts';
 
 /**
- * A change in the journal: only the kind and the key if the document was deleted. A claim that a command has ended or taken is
- * named by the hash of its key and by the row that first said so, once that row was moved.
+ * A change in the journal: only the kind and the key if the document was deleted. A claim that a command has ended or
+ * taken is named by the hash of its key and by the row that first said so, once that row was moved.
  */
 type Change =
   | readonly [kind: string, key: string]
@@ -265,10 +265,11 @@ export class Journal {
   }
 
   /**
-   * Moves the documents of the oldest rows into the table, some with each commit. They share pages, because those with a
-   * row there are moved in the order of these rows, and new ones in the order of the index. A row is deleted when all its documents were moved, and no faster than
-   * the journal grows: a deleted page is overwritten, and should be one that the new row then takes. Expired documents are
-   * left until then, because whoever reads the row would delete the rows of their lists once more.
+   * Moves the documents of the oldest rows into the table, some with each commit. They share pages, because those with
+   * a row there are moved in the order of these rows, and new ones in the order of the index. A row is deleted when all
+   * its documents were moved, and no faster than the journal grows: a deleted page is overwritten, and should be one
+   * that the new row then takes. Expired documents are left until then, because whoever reads the row would delete the
+   * rows of their lists once more.
    */
   #shorten(written: number, size: number, now: number): void {
     if (this.#moving.length === 0 && this.#length > this.#bounds.length) this.#beginMoving();
@@ -295,7 +296,10 @@ export class Journal {
     this.#moving.sort((one, other) => one.place - other.place);
   }
 
-  /** The newest row stays. So does a claim that the daemon may not have read yet, because it never reads one from the table. */
+  /**
+   * The newest row stays. So does a claim that the daemon may not have read yet, because it never reads one from the
+   * table.
+   */
   #mayMove(id: number, { ended, entries }: JournalRow): boolean {
     return id !== this.#last && ended.length === 0 && ![...entries].some((entry) => this.#isForDaemon(entry));
   }

@@ -374,7 +374,9 @@ export class SqliteKernel implements Kernel {
     return 'settled';
   }
 
-  /** Refuses the members that were requested before this time. Those that are answered already wait for the next commit. */
+  /**
+   * Refuses the members that were requested before this time. Those that are answered already wait for the next commit.
+   */
   #refuse(error: unknown, before: number): void {
     const refused = this.#waiting.filter(
       ({ isAnswered, since }) => since <= before && (!isAnswered || this.#isClosing),
