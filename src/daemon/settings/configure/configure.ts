@@ -15,20 +15,14 @@ import { activate } from './activate.ts';
 import { readAgentEntries } from './agent-entries.ts';
 import { checkTexts } from './check-texts.ts';
 import {
-  checkAdminListener,
   checkAgentSettings,
-  checkApiSettings,
-  checkDevelopmentSettings,
-  checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
-  checkRecordings,
   checkStoreSettings,
+  checkTogether,
 } from './cross-checks.ts';
-import { checkExposure } from './exposure-checks.ts';
 import { type ConfigurationFiles, listFiles } from './files.ts';
 import { type Merged, mergeRunning, type RunningConfiguration } from './running.ts';
-import { checkTelemetrySettings } from './telemetry-checks.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
@@ -166,22 +160,10 @@ export async function inspectConfiguration(
   const around = surroundings(sources, place);
   const environment = running?.environment ?? around.environment;
   const look = new Examination(effective, sources, { ...around, environment });
-  look.demand('JWT_ALGORITHM', 'is not set');
-  await checkTokenSettings(look);
-  checkApiSettings(look);
-  checkAgentSettings(look);
-  checkStoreSettings(look);
-  checkRecordings(look);
-  checkMemorySettings(look);
-  checkAdminListener(look);
-  checkGracePeriod(look);
-  checkTelemetrySettings(look);
-  checkOrigins(
+  await checkTogether(
     look,
     activation.channels.map(({ plugin }) => plugin),
   );
-  checkDevelopmentSettings(look);
-  checkExposure(look);
   const ownSecrets = readSourceSecrets(ofSources, effective, sources);
   const tools = readSourceEntries(sources.structured.get('tools'), {
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),

@@ -5,9 +5,32 @@ import { isSealingOff } from '../../identity/key-file.ts';
 import { isLoopback, parseListenAddress, parseRedisUrl } from '../addresses.ts';
 import { sessionBackend, sharesStore } from '../backends.ts';
 import type { Examination } from '../check.ts';
+import { checkExposure } from './exposure-checks.ts';
+import { checkTelemetrySettings } from './telemetry-checks.ts';
+import { checkTokenSettings } from './token-settings.ts';
+
+/**
+ * Checks whether the settings of a daemon fit together.
+ * @param active the channels of the daemon
+ */
+export async function checkTogether(look: Examination, active: readonly ChannelPlugin[]): Promise<void> {
+  look.demand('JWT_ALGORITHM', 'is not set');
+  await checkTokenSettings(look);
+  checkApiSettings(look);
+  checkAgentSettings(look);
+  checkStoreSettings(look);
+  checkRecordings(look);
+  checkMemorySettings(look);
+  checkAdminListener(look);
+  checkGracePeriod(look);
+  checkTelemetrySettings(look);
+  checkOrigins(look, active);
+  checkDevelopmentSettings(look);
+  checkExposure(look);
+}
 
 /** Checks that the settings of the downstream API fit together (agentd-api(7), "Requests to the API"). */
-export function checkApiSettings(look: Examination): void {
+function checkApiSettings(look: Examination): void {
   if (look.isGiven('API_EMAIL')) look.demand('API_PASSWORD', 'is not set, but API_EMAIL is');
   if (look.isGiven('API_PASSWORD')) look.demand('API_EMAIL', 'is not set, but API_PASSWORD is');
   const idle = (['API_EMAIL', 'API_PASSWORD', 'API_PUBLIC_USER_FIELDS'] as const).find((name) =>
@@ -87,8 +110,7 @@ function expectProvider(
 /** Checks that the settings of long-term memory fit together (agentd-store(7), "Memory"). */
 export function checkMemorySettings(look: Examination): void {
   const asked = look.value('MEMORY_BACKEND');
-  const [SESSION_BACKEND, REDIS_URL] = [look.value('SESSION_BACKEND'), look.value('REDIS_URL')];
-  const backend = sessionBackend({ SESSION_BACKEND, REDIS_URL });
+  const backend = sessionBackend(storeSettings(look));
   const isEmbedded = backend === 'sqlite';
   if (asked === 'sqlite' && !isEmbedded) {
     look.refuse(
@@ -165,7 +187,7 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
 }
 
 /** Checks that ADMIN_LISTEN is an address with its own port. */
-export function checkAdminListener(look: Examination): void {
+function checkAdminListener(look: Examination): void {
   const text = look.value('ADMIN_LISTEN');
   if (text === undefined) {
     if (look.isGiven('SHUTDOWN_DELAY_SECONDS') && !look.isGiven('ADMIN_LISTEN'))
@@ -183,7 +205,7 @@ export function checkAdminListener(look: Examination): void {
  * Checks that running requests have time to finish when the daemon stops. The defaults are a compromise: only a value
  * that was given causes a warning about cut runs.
  */
-export function checkGracePeriod(look: Examination): void {
+function checkGracePeriod(look: Examination): void {
   const delay = look.isGiven('ADMIN_LISTEN') ? (look.value('SHUTDOWN_DELAY_SECONDS') ?? 0) : 0;
   const grace = look.value('SHUTDOWN_GRACE_SECONDS') ?? 0;
   if (delay > 0 && delay >= grace) {
@@ -202,7 +224,7 @@ export function checkGracePeriod(look: Examination): void {
 }
 
 /** Warns about settings that are allowed in production but rarely intended. */
-export function checkDevelopmentSettings(look: Examination): void {
+function checkDevelopmentSettings(look: Examination): void {
   if (!look.guarded) return;
   if (look.value('ENABLE_DEBUGPY')) {
     look.warn(
@@ -226,7 +248,7 @@ function parseOrigin(text: string): string | null {
 /** Checks that the settings of the store fit together (agentd-store(7), "Redis"). */
 export function checkStoreSettings(look: Examination): void {
   const url = look.value('REDIS_URL');
-  const backend = sessionBackend({ SESSION_BACKEND: look.value('SESSION_BACKEND'), REDIS_URL: url });
+  const backend = sessionBackend(storeSettings(look));
   if (backend !== 'redis') {
     for (const name of ['REDIS_URL', 'REDIS_DURABILITY'] as const)
       if (look.isGiven(name)) look.warn(`${name} has no effect: SESSION_BACKEND is ${backend}`);
@@ -250,19 +272,20 @@ export function checkStoreSettings(look: Examination): void {
   warnUnsealed(look);
 }
 
+function storeSettings(look: Examination) {
+  return { SESSION_BACKEND: look.value('SESSION_BACKEND'), REDIS_URL: look.value('REDIS_URL') };
+}
+
 function warnUnsealed(look: Examination): void {
   if (!look.isGiven('TOKEN_ENCRYPTION_KEY')) look.warn(UNSEALED);
 }
 
 /** A recording has whole conversations, so it is never stored unsealed. */
-export function checkRecordings(look: Examination): void {
+function checkRecordings(look: Examination): void {
   const recorded = look.value('RECORD_RUNS');
   if (recorded === undefined || recorded === 'off') return;
   const key = look.value('TOKEN_ENCRYPTION_KEY');
-  const shared = sharesStore({
-    SESSION_BACKEND: look.value('SESSION_BACKEND'),
-    REDIS_URL: look.value('REDIS_URL'),
-  });
+  const shared = sharesStore(storeSettings(look));
   const problem = isSealingOff(key)
     ? 'TOKEN_ENCRYPTION_KEY is off'
     : key === undefined && shared

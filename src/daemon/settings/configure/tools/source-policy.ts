@@ -188,30 +188,35 @@ function readCredentials(
   const implied = byDefault === 'own-origin' && isOwnOrigin(destination) !== false && child.isAbsent;
   const carries =
     (credentials ?? 'none') !== 'none' || implied || named.some(({ policy }) => policy !== 'none');
-  const carrier = credentialHeader(form);
-  const fixed = Object.keys(headers).find((name) => name.toLowerCase() === carrier);
   // With this listing credential, the header is sent only when the tools are listed.
-  if (fixed !== undefined && carries && listsWith !== 'headers') {
-    node
-      .child('headers')
-      .child(fixed)
-      .refuse(
-        'is the header in which the credentials of this source are sent',
-        'credentials: none, an entry without this header, or list_credentials: headers for an MCP server',
-      );
-  }
-  for (const [key, { idempotency_header }] of Object.entries(tools.entries)) {
-    if (idempotency_header?.toLowerCase() === carrier)
-      tools.node
-        .child(key)
-        .child('idempotency_header')
-        .refuse('is the header in which the credentials of this source are sent', 'another header');
-  }
+  const sent = carries && listsWith !== 'headers' ? headers : {};
+  refuseInCarrier(node, tools, { carrier: credentialHeader(form), headers: sent });
   if (!node.child('credential').isAbsent && !carries)
     node
       .child('credential')
       .refuse('has no effect: no tool of the entry has credentials', 'credentials: user, or another policy');
   return credentials;
+}
+
+/** Refuses other values in the header that carries the credentials. */
+function refuseInCarrier(
+  node: ConfigNode,
+  tools: ToolList,
+  { carrier, headers }: { carrier: string; headers: Readonly<Record<string, string>> },
+): void {
+  const problem = 'is the header in which the credentials of this source are sent';
+  const fixed = Object.keys(headers).find((name) => name.toLowerCase() === carrier);
+  if (fixed !== undefined)
+    node
+      .child('headers')
+      .child(fixed)
+      .refuse(
+        problem,
+        'credentials: none, an entry without this header, or list_credentials: headers for an MCP server',
+      );
+  for (const [key, { idempotency_header }] of Object.entries(tools.entries))
+    if (idempotency_header?.toLowerCase() === carrier)
+      tools.node.child(key).child('idempotency_header').refuse(problem, 'another header');
 }
 
 function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination: Destination): void {
