@@ -1,13 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { personKey } from '../../src/daemon/identity/identity.ts';
+import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
 import {
-  BLOCKED_MS,
   type Claimant,
   CODES_MAX,
   type CodeBinding,
   type LinkCodeStore,
   type NewLinkCode,
-  WINDOW_MS,
   WRONG_MAX,
 } from '../../src/daemon/store/links/link-codes.ts';
 import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.ts';
@@ -16,6 +14,7 @@ import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';
 
 const TTL = 600_000;
+const TEN_MINUTES = 600_000;
 const HOUR = 3_600_000;
 const KEY = 'chat:jwt:u1';
 
@@ -114,7 +113,7 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
         expect((await create(`${n}`)).outcome).toBe('created');
         test.advance(1000);
       }
-      const retry_after_ms = WINDOW_MS - CODES_MAX * 1000;
+      const retry_after_ms = TEN_MINUTES - CODES_MAX * 1000;
       expect(await create('more')).toEqual({ outcome: 'too_many', retry_after_ms });
       expect(await stateOf(`${CODES_MAX - 1}`)).toBe('waiting');
       expect(await stateOf('more')).toBeUndefined();
@@ -199,14 +198,16 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await codes.askAgain('id a', sender(), 'm2')).toBeNull();
     });
 
+    /** Stores a pending action. @returns its state */
+    async function pending(user_id: string, person: PersonKey | null = null) {
+      const session = aSession(test.now(), { platform: 'chat', user_id });
+      await saveSession(test.store, session);
+      const action = aPendingAction(session, { platform: 'chat', user_id, person });
+      await commitUnderClaim(test.store, session.session_id, { trace: aTrace(session), pending: [action] });
+      return async () => (await test.store.actions.find(action.action_id))?.state;
+    }
+
     it('withdraw the pending actions of the sender who claims one, and nobody else’s', async () => {
-      const pending = async (user_id: string) => {
-        const session = aSession(test.now(), { platform: 'chat', user_id });
-        await saveSession(test.store, session);
-        const action = aPendingAction(session, { platform: 'chat', user_id });
-        await commitUnderClaim(test.store, session.session_id, { trace: aTrace(session), pending: [action] });
-        return async () => (await test.store.actions.find(action.action_id))?.state;
-      };
       const [mine, theirs] = [await pending('u1'), await pending('u2')];
       await create('a');
       await codes.claim('wrong', sender());
@@ -215,16 +216,33 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect([await mine(), await theirs()]).toEqual(['withdrawn', 'pending']);
     });
 
+    it('withdraw the pending actions of the sender for other people when they bind', async () => {
+      await agreed('a');
+      const waiting = [await pending('u1'), await pending('u1', bob), await pending('u1', ada)];
+      waiting.push(await pending('u2', bob));
+      const states = () => Promise.all(waiting.map((state) => state()));
+      expect(await codes.bind(binding('a', { standing: new Map([[KEY, 'old']]) }))).toBe('changed');
+      expect(await states()).toEqual(['pending', 'pending', 'pending', 'pending']);
+      expect(await codes.bind(binding('a'))).toBe('bound');
+      expect(await states()).toEqual(['withdrawn', 'withdrawn', 'pending', 'pending']);
+    });
+
     it('cannot be claimed for an hour by a sender of five wrong ones within ten minutes', async () => {
       await create('a', { ttl_ms: 2 * HOUR });
-      for (let n = 1; n < WRONG_MAX; n++)
-        expect(await codes.claim(`wrong ${n}`, sender())).toEqual({ outcome: 'unknown' });
-      test.advance(WINDOW_MS);
-      for (let n = 0; n < WRONG_MAX; n++)
-        expect((await codes.claim('wrong', sender())).outcome).toBe('unknown');
+      const wrong = async (times: number) => {
+        for (let n = 0; n < times; n++)
+          expect(await codes.claim(`wrong ${n}`, sender())).toEqual({ outcome: 'unknown' });
+      };
+      await wrong(2);
+      test.advance(TEN_MINUTES - 1);
+      await wrong(2);
+      test.advance(1);
+      await wrong(2);
+      expect(await stateOf('a')).toBe('waiting');
+      await wrong(1);
       expect(await codes.claim('a', sender())).toEqual({ outcome: 'blocked' });
       expect(await stateOf('a')).toBe('waiting');
-      test.advance(BLOCKED_MS - 1);
+      test.advance(HOUR - 1);
       expect(await codes.claim('a', sender())).toEqual({ outcome: 'blocked' });
       test.advance(1);
       expect((await codes.claim('a', sender())).outcome).toBe('claimed');
@@ -255,6 +273,10 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await codes.endSeen('a')).toBe(true);
       expect(await codes.endSeen('a')).toBe(false);
       expect(await codes.claim('a', sender())).toEqual({ outcome: 'gone' });
+      await create('claimed');
+      await codes.claim('claimed', sender('u2'));
+      expect(await codes.endSeen('claimed')).toBe(true);
+      expect(await stateOf('claimed')).toBe('expired');
       await agreed('b');
       expect(await codes.end('id b', bob)).toBe(false);
       expect(await stateOf('b')).toBe('claimed');
@@ -408,7 +430,7 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
     it('and their limits leave nothing behind', async () => {
       await create('a');
       await codes.claim('wrong', sender());
-      test.advance(WINDOW_MS + HOUR);
+      test.advance(TEN_MINUTES + HOUR);
       expect(await codes.find('id a')).toBeNull();
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(4);
     });

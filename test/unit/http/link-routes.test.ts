@@ -142,15 +142,15 @@ describe('POST /link/codes', () => {
 
   it('takes a token from nowhere but the header and the body, and only a valid one', async () => {
     const ada = await token();
-    const cookie = await fetch(`${url}/link/codes`, {
-      method: 'POST',
-      headers: { Cookie: `jwt_token=${ada}` },
-    });
-    expect(cookie.status).toBe(401);
-    expect(await ask('POST', `/link/codes?token=${ada}&jwt_token=${ada}`)).toMatchObject({
-      status: 401,
-      body: { code: 'token_missing' },
-    });
+    for (const body of [undefined, '{}']) {
+      const elsewhere = await fetch(`${url}/link/codes?token=${ada}&jwt_token=${ada}`, {
+        method: 'POST',
+        headers: { Cookie: `jwt_token=${ada}`, 'Content-Type': 'application/json' },
+        ...(body === undefined ? {} : { body }),
+      });
+      expect(elsewhere.status).toBe(401);
+      expect(await elsewhere.json()).toMatchObject({ code: 'token_missing' });
+    }
     const expired = await ask('POST', '/link/codes', await token({ ttl: -10 }));
     expect(expired).toMatchObject({ status: 401, body: { code: 'token_invalid' } });
     expect(expired.body.detail).toContain('Token Expired');
@@ -213,7 +213,10 @@ describe('/link/codes/{id}', () => {
       const confirm = (bearer = newer) => ask('POST', `/link/codes/${id}/confirm`, bearer);
       const yes = () => services.store.linkCodes.answer(id, SENDER, true);
       expect((await confirm(await token({ sub: 'bob' }))).status).toBe(404);
-      if (order === 'site first') expect((await confirm()).body.state).toBe('claimed');
+      if (order === 'site first') {
+        expect((await confirm()).body.state).toBe('claimed');
+        expect((await services.store.linkCodes.find(id))?.confirmed_token).toMatch(/^sealed\.v1\./);
+      }
       await yes();
       expect(await tokenIn('u0123')).toBe(undefined);
       expect((await confirm()).body).toMatchObject({ state: 'used', name: 'Ada L.' });
@@ -240,13 +243,19 @@ describe('/link/codes/{id}', () => {
     expect(await tokenIn('u0123')).toBe(undefined);
 
     const sender = { ...SENDER, platform: 'phone', user_id: '+15550123' };
-    const agree = async (bearer: string) => {
+    const agree = async (bearer: string, confirming = bearer) => {
       const code_id = await claimed(bearer, sender);
       await services.store.linkCodes.answer(code_id, sender, true);
-      return ask('POST', `/link/codes/${code_id}/confirm`, bearer);
+      return ask('POST', `/link/codes/${code_id}/confirm`, confirming);
     };
     const refusal = { status: 403, body: { code: 'forbidden' } };
-    expect(await agree(await token({ claims: { phone: '+15550999' } }))).toMatchObject(refusal);
+    const other = await token({ sub: 'eve', claims: { phone: '+15550999' } });
+    for (const [one, two] of [
+      [other, other],
+      [other, await token({ sub: 'eve', ttl: 7200 })],
+      [await token({ sub: 'eve', ttl: 7200 }), other],
+    ] as const)
+      expect(await agree(one, two)).toMatchObject(refusal);
     await link(services, PHONE, '+15550123', await token({ sub: 'bob' }));
     expect(await agree(await token())).toMatchObject(refusal);
     expect(await tokenIn('+15550123', PHONE)).not.toBe(undefined);
@@ -261,6 +270,9 @@ describe('/links', () => {
     const [ada, bob] = [await token(), await token({ sub: 'bob' })];
     await link(services, LINKED, 'u0123', ada);
     await link(services, LINKED, 'u0456', bob);
+    await link(services, PHONE, '+4915123450123', await token({ sub: 'eve' }));
+    const ofEve = await ask('GET', '/links', await token({ sub: 'eve' }));
+    expect(ofEve.body.links).toMatchObject([{ channel: 'phone', masked_id: '…0123' }]);
     const { body } = await ask('GET', '/links', ada);
     expect(body).toEqual({
       links: [

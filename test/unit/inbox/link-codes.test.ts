@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { IncomingMessage, PushPlugin } from '../../../src/channel/index.ts';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { outgoingReply } from '../../../src/daemon/inbox/outgoing.ts';
@@ -9,7 +12,7 @@ import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { bindCode } from '../../../src/daemon/linking/bind-code.ts';
 import { findLink } from '../../../src/daemon/linking/find-link.ts';
 import { MASKED_CODE } from '../../../src/daemon/linking/link-code-text.ts';
-import { createCode, type MadeCode } from '../../../src/daemon/linking/link-codes.ts';
+import { codeHashes, createCode, type MadeCode } from '../../../src/daemon/linking/link-codes.ts';
 import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
@@ -27,6 +30,7 @@ const LINKED: PushPlugin = { ...TELEX, linking: { argument: 'ID', idsOf: (given)
 const ADA = personKey({ sub: 'ada' });
 const WRONG = 'ABCDE2345';
 
+let directory: string;
 let services: Services;
 let worker: InboxWorker;
 let lines: LogLine[];
@@ -36,7 +40,8 @@ let messages: number;
 
 beforeEach(async () => {
   const sealKey = Buffer.alloc(32, 1).toString('base64');
-  const store = openAt(join(stateDirectory(), 'agentd.db'));
+  directory = stateDirectory();
+  const store = openAt(join(directory, 'agentd.db'));
   ({ services, lines } = await testServices({ store, sealKey, env: { LOOP_GUARD_ENABLED: 'false' } }));
   worker = new InboxWorker(services);
   ada = await token();
@@ -62,9 +67,10 @@ const kept = async (): Promise<InboxMessage[]> =>
   (await services.store.inbox.list({ states: ['waiting', 'replied'], limit: 100 })).reverse();
 const notices = async () => (await kept()).flatMap(({ reply }) => reply ?? []);
 const texts = async () => (await kept()).flatMap(({ message }) => message?.text ?? []);
-async function confirm(id = made.id): Promise<void> {
-  await services.store.linkCodes.confirm(id, ADA, services.seal.close(ada, codeRecord(id)));
+async function confirm(bearer = ada, { id } = made): Promise<void> {
+  await services.store.linkCodes.confirm(id, ADA, services.seal.close(bearer, codeRecord(id)));
 }
+const linked = async () => (await findLink(services, LINKED, 'u1'))?.token;
 
 describe('a message that is a link code', () => {
   it.each([
@@ -91,6 +97,32 @@ describe('a message that is a link code', () => {
     const beside = asked && outgoingReply(asked)?.confirmation?.question;
     expect(beside).toMatch(/^Connect this chat/);
     expect(beside).not.toContain('Answer');
+  });
+
+  it('is asked about with the e-mail as text, in which nothing is markup or hidden', async () => {
+    const email = '*ada*\u202e"@example.com';
+    ada = await token({ email });
+    made = await make();
+    const shown = String.raw`"\*ada\*\\u202e\\"@example.com"`;
+    await say(made.code);
+    await confirm();
+    await say('yes');
+    const [question, done] = await notices();
+    expect(question).toContain(`Connect this chat with ${shown}?`);
+    expect(done).toContain(`connected with ${shown}, until`);
+  });
+
+  it('is stored, with its id, only as a hash that needs the key', () => {
+    const kept = readdirSync(directory).map((name) => readFileSync(join(directory, name)));
+    const stored = Buffer.concat([...kept, Buffer.from(made.id), Buffer.from(made.id, 'base64url')]);
+    const { code } = made;
+    const plain = createHash('sha256').update(code).digest();
+    for (const form of ['utf8', 'hex', 'base64url'] as const) {
+      expect(stored.includes(Buffer.from(code).toString(form))).toBe(false);
+      expect(stored.includes(form === 'utf8' ? plain : plain.toString(form))).toBe(false);
+    }
+    expect(stored.includes(ada)).toBe(false);
+    expect(stored.includes(codeHashes(services.seal, code)[0])).toBe(true);
   });
 
   it('reaches no log, trace, inbox or stored document', async () => {
@@ -172,8 +204,6 @@ describe('a message that is a link code', () => {
 });
 
 describe('the answer of the sender', () => {
-  const linked = async () => (await findLink(services, LINKED, 'u1'))?.token;
-
   it('connects the chat if it is a yes, and the person has confirmed', async () => {
     await say(made.code);
     await confirm();
@@ -251,9 +281,123 @@ describe('the answer of the sender', () => {
       text: expect.stringContaining('Only the person who was asked'),
     });
     await confirm();
+    expect(await pressed(true, { shared: true })).toMatchObject({ outcome: 'refused' });
+    const other = { ...LINKED, name: 'other' };
+    const there = { platform: 'other', thread_id: 'other:u1' };
+    const elsewhere = aMessage('', { confirm: { id: made.id, approve: true }, ...there });
+    expect(await press(other, services, worker, elsewhere)).toMatchObject({
+      outcome: 'refused',
+      text: expect.stringContaining('Only the person who was asked'),
+    });
+    expect(await codeNow()).toMatchObject({ state: 'claimed', sender_agreed: false });
     expect(await pressed(true)).toEqual({ outcome: 'enqueued' });
     expect(await linked()).toBe(ada);
     expect(await pressed(false)).toMatchObject({ outcome: 'refused' });
     expect(await linked()).toBe(ada);
+  });
+});
+
+describe('an answer whose outcome could not be stored', () => {
+  const failOnce = () =>
+    vi.spyOn(services.store.inbox, 'enqueue').mockRejectedValueOnce(new StoreUnavailable('down'));
+
+  it.each([
+    ['yes', /^✅ This chat is connected/, 'used'],
+    ['no', /not connected/, 'declined'],
+  ])('gets its notice when the platform delivers it again: %s', async (word, notice, state) => {
+    const presses = (approve: boolean) => aMessage('', { confirm: { id: made.id, approve } });
+    for (const by of ['word', 'button']) {
+      await say(made.code);
+      await confirm();
+      const message = by === 'word' ? aMessage(word) : presses(word === 'yes');
+      const arrive = () => (by === 'word' ? deliver(message) : press(LINKED, services, worker, message));
+      failOnce();
+      await expect(arrive()).rejects.toThrow();
+      expect((await codeNow())?.state).toBe(state);
+      const before = (await notices()).length;
+      if (by === 'word') expect(await arrive()).toEqual(['kept']);
+      else expect(await arrive()).toEqual({ outcome: 'enqueued' });
+      expect((await notices()).slice(before)).toEqual([expect.stringMatching(notice)]);
+      await services.store.links.remove('telex:jwt:u1');
+      made = await make();
+    }
+    expect(await texts()).toEqual([]);
+  });
+});
+
+describe('a code on which both have agreed', () => {
+  const ENDED = 'the sign-in on the website has ended';
+  const inSession = (sid: string) => token({ claims: { sid } });
+  const signOut = async (sid: string) => {
+    const [jti, iat] = [sid, Math.floor(Date.now() / 1000)];
+    const all = { iss: '', jti, iat, sub: null, tenant_id: null, sid, expires_at: Date.now() + 60_000 };
+    await services.store.signOutMarks.add(all);
+  };
+
+  it.each(['code', 'confirmation'])(
+    'connects nothing after a sign-out that covers the token of the %s',
+    async (of) => {
+      ada = await inSession('code');
+      made = await make();
+      await say(made.code);
+      await confirm(await inSession('confirmation'));
+      await signOut(of);
+      await say('yes');
+      expect(await linked()).toBe(undefined);
+      expect((await notices()).at(-1)).toContain(ENDED);
+      expect((await codeNow())?.state).toBe('expired');
+    },
+  );
+
+  it('connects nothing if the sign-out comes while both tokens are examined', async () => {
+    ada = await inSession('code');
+    made = await make();
+    await say(made.code);
+    await confirm();
+    const { linkCodes } = services.store;
+    const bind = linkCodes.bind.bind(linkCodes);
+    vi.spyOn(linkCodes, 'bind').mockImplementationOnce(async (binding) => {
+      await signOut('code');
+      return bind(binding);
+    });
+    await say('yes');
+    expect(await linked()).toBe(undefined);
+    expect((await notices()).at(-1)).toContain(ENDED);
+  });
+
+  it.each([undefined, 0])(
+    'stores the token that expires later if neither was issued later: iat %s',
+    async (iat) => {
+      ada = await token({ ttl: 7200, claims: { iat } });
+      made = await make();
+      await say(made.code);
+      await confirm(await token({ claims: { iat } }));
+      await say('yes');
+      expect(await linked()).toBe(ada);
+    },
+  );
+
+  it('leads to the link by the other id of the sender, too, or by the only id of a sender without a number', async () => {
+    await say(made.code, { alias_id: 'b1' });
+    await confirm();
+    await say('yes', { alias_id: 'b1' });
+    expect(await linked()).toBe(ada);
+    expect((await findLink(services, LINKED, 'b1'))?.key).toBe('telex:jwt:u1');
+
+    const numbered = { ...LINKED, linking: { argument: 'NUMBER', idsOf: () => [] } };
+    const hidden = { user_id: 'DE.b2', thread_id: 'telex:DE.b2' };
+    made = await make();
+    await enqueue(numbered, services, worker, [aMessage(made.code, hidden)]);
+    await confirm();
+    await enqueue(numbered, services, worker, [aMessage('yes', hidden)]);
+    expect((await findLink(services, numbered, 'DE.b2'))?.key).toBe('telex:jwt:DE.b2');
+  });
+
+  it('connects nothing if one of the tokens belongs to somebody else', async () => {
+    await say(made.code);
+    await confirm(await token({ sub: 'bob' }));
+    await say('yes');
+    expect(await linked()).toBe(undefined);
+    expect((await codeNow())?.state).toBe('expired');
   });
 });

@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest';
+import sse from '../../../plugins/sse/index.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { MASKED_CODE } from '../../../src/daemon/linking/link-code-text.ts';
+import { createCode } from '../../../src/daemon/linking/link-codes.ts';
 import { EventQueue } from '../../../src/daemon/message/converse.ts';
+import { startStream } from '../../../src/daemon/stream/start-stream.ts';
+import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 
 it('an event queue returns all events in order, including events from before the reader started, and then ends', async () => {
   const queue = new EventQueue<number>();
@@ -48,4 +54,20 @@ it('an event queue hands each event once to a reader that waits for it, and its 
     { value: undefined, done: true },
     { value: undefined, done: true },
   ]);
+});
+
+it('a web client’s message has the link codes of people masked before anything reads or stores it', async () => {
+  const world = await ConfirmationWorld.open();
+  const { services, store, turns } = world;
+  const made = { person: personKey({ sub: 'ada' }), token: 't', lifetime_ms: 60_000 };
+  const { code } = await createCode(services, made);
+  await world.say(`Is it ${code}?`);
+  expect(turns.map(({ text }) => text)).toEqual([`Is it ${MASKED_CODE}?`]);
+  const message = {
+    ...{ platform: 'sse', user_id: 'u', channel_id: 'u', thread_id: null, metadata: {} },
+    text: `link ${code}`,
+  };
+  const origin = { request_id: 'r', address: '192.0.2.1', validated: null, ticket: null };
+  const { stream_id } = await startStream(sse, services, message, origin, { ttl_ms: 60_000 });
+  expect(JSON.stringify(await store.streams.find(stream_id))).toContain(`link ${MASKED_CODE}`);
 });

@@ -212,6 +212,21 @@ describe('an answer of the issuer', () => {
     expect(JSON.stringify(world.lines)).not.toContain(old);
   });
 
+  it('`invalid_grant` for a link that has changed since ends nothing, and tells nobody', async () => {
+    answers(400, { error: 'invalid_grant' });
+    const link = await linked();
+    const gate = Promise.withResolvers<void>();
+    issuer.wait = gate.promise;
+    const renewing = renewer.met(link);
+    await expect.poll(() => issuer.exchanged.length).toBe(1);
+    const fresh = await later();
+    const [person, sealed] = [personKey({ sub: 'ada' }), world.services.seal.close(fresh, KEY)];
+    await world.peer.links.put({ key: KEY, token: sealed, person, ttl_ms: 30 * DAY }, link.stored);
+    gate.resolve();
+    expect(await renewing).toBe('kept');
+    expect([await tokenNow(), told]).toEqual([fresh, []]);
+  });
+
   it('`invalid_request` ends the renewing of this token; the link stays', async () => {
     answers(400, { error: 'invalid_request' });
     const link = await linked();
@@ -265,6 +280,18 @@ describe('an answer of the issuer', () => {
     await renewer.met(link);
     expect(issuer.exchanged).toHaveLength(2);
     expect([await tokenNow(), told, renewer.refusal]).toEqual([old, [], null]);
+  });
+
+  it('that fails again and again is tried after ever longer waits', async () => {
+    answers(500, {});
+    const link = await linked();
+    for (const longest of [1000, 2000, 4000, 8000]) {
+      await renewer.met(link);
+      const { due_at = 0 } = (await world.store.linkRenewals.find(KEY)) ?? {};
+      const wait = due_at - world.clock.now();
+      expect([wait > longest / 2, wait <= longest]).toEqual([true, true]);
+      world.clock.moveTo(due_at);
+    }
   });
 
   it('that does not come is tried again, too', async () => {
