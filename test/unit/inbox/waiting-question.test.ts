@@ -73,6 +73,10 @@ const tools = fixedSource(source, [
       return { outcome: 'answered', status: 200, result: {} };
     },
   }),
+  toolOf({
+    ...{ name: 'gift', source, effect: 'write', credentials: 'none', confirm: 'always' },
+    send: async () => ({ outcome: 'answered', status: 200, result: {} }),
+  }),
 ]);
 
 async function start(env: Record<string, string> = {}): Promise<void> {
@@ -245,6 +249,19 @@ describe('a question that needs sign-in, in a private chat', () => {
     refuses = true;
     expect((await signIn()).filter((text) => text.includes('Then ask me again.'))).toHaveLength(1);
     await signIn();
+    expect(turns).toHaveLength(2);
+  });
+
+  it('does not wait if it is the answer to a question of the daemon', async () => {
+    await start();
+    const words = agent.run;
+    agent.run = (turn) => words(turn.confirmed ? { ...turn, text: 'orders' } : turn);
+    onTestFinished(() => {
+      agent.run = words;
+    });
+    expect((await write('gift')).at(-1)).toContain('Please confirm');
+    expect((await write('yes')).join()).toContain('Then ask me again.');
+    expect(await signIn()).toHaveLength(1);
     expect(turns).toHaveLength(2);
   });
 
