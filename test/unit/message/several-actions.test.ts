@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import sse from '../../../plugins/sse/index.ts';
+import { findSendersLink } from '../../../src/daemon/linking/find-link.ts';
 import { link, unlink } from '../../../src/daemon/linking/links.ts';
+import { startStream } from '../../../src/daemon/stream/start-stream.ts';
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
@@ -150,6 +153,24 @@ describe('an answer', () => {
     },
   );
 
+  it('with a number that the question does not have is refused by a stream when it is asked for', async () => {
+    const { id } = await ask();
+    const start = (approve: number[]) =>
+      startStream(
+        sse,
+        world.services,
+        {
+          ...{ platform: 'sse', user_id: 'visitor', channel_id: 'visitor', thread_id: 'room', text: '' },
+          ...{ metadata: { jwt_token: ada }, confirm: { id, approve } },
+        },
+        { request_id: 'request', address: '192.0.2.1', validated: null, ticket: null },
+        { ttl_ms: 60_000 },
+      );
+    expect(await codeOf(start([1, 4]))).toBe('invalid_request');
+    expect(await codeOf(start([1, 3]))).toBe('answered');
+    expect(await statesOf(id)).toEqual(['pending', 'pending', 'pending']);
+  });
+
   it('with a number is no answer to a question about one action', async () => {
     const { confirmation } = await world.say('cancel 1', { token: ada });
     const { id } = confirmation ?? { id: '' };
@@ -183,15 +204,32 @@ describe('after a call that did not succeed, the rest is not made, and the reply
 });
 
 describe('before each call', () => {
-  it('the link is looked up again', async () => {
-    expect(await link(world.services, TELEX, 'ada', ada)).toMatchObject({ linked: true });
-    await world.write('cancel 1 and 2', 'ada');
+  it.each<[what: string, isLinked: boolean, change: () => Promise<unknown>]>([
+    ['it is gone', true, () => unlink(world.services, TELEX, 'ada')],
+    [
+      'it is now that of somebody else',
+      true,
+      async () => link(world.services, TELEX, 'ada', await token({ sub: 'bert' })),
+    ],
+    ['there is one now', false, () => link(world.services, TELEX, 'ada', ada)],
+    [
+      'there is one now, of the next user with this id',
+      false,
+      async () => {
+        await link(world.services, TELEX, 'ada', ada);
+        await findSendersLink(world.services, TELEX, { user_id: 'ada', alias_id: 'next' });
+      },
+    ],
+  ])('the link is looked up again: %s', async (_what, isLinked, change) => {
+    if (isLinked) expect(await link(world.services, TELEX, 'ada', ada)).toMatchObject({ linked: true });
+    const alias = { alias_id: 'first' };
+    await world.write('cancel 1 and 2', 'ada', alias);
     const id = world.asked;
     world.answer = async () => {
-      await unlink(world.services, TELEX, 'ada');
+      await change();
       return OK;
     };
-    const [reply] = await world.write('yes', 'ada');
+    const [reply] = await world.write('yes', 'ada', alias);
     expect(ids()).toEqual(['1']);
     expect(reply).toContain('Cancel order "2" – not done, because your sign-in has changed');
     expect(await statesOf(id)).toEqual(['done', 'withdrawn']);
