@@ -174,23 +174,27 @@ describe('a declined action', () => {
   });
 
   it.each([
-    [9, false],
-    [11, true],
-  ])('is asked again by the run of an earlier message after %i minutes: %s', async (minutes, asks) => {
-    world = await ConfirmationWorld.open({ env: { INBOX_MAX_ATTEMPTS: '1' } });
-    await world.write('cancel 1', 'ada');
-    const id = world.asked;
-    world.fails = true;
-    await world.write('cancel 1', 'ada', { message_id: 'earlier' });
-    world.fails = false;
-    await world.press({ id, approve: false });
-    expect(await stateOf(id)).toEqual(['declined']);
-    world.clock.moveTo(world.clock.now() + minutes * MINUTE);
-    const [failed] = await world.store.inbox.list({ states: ['failed'], limit: 1 });
-    expect(await world.store.inbox.retry(failed?.id ?? '')).toBe(true);
-    await world.settle();
-    expect(world.sent.at(-1)?.confirmation !== undefined).toBe(asks);
-  });
+    ['ada', 9, false],
+    ['ada', 11, true],
+    ['bert', 9, true],
+  ])(
+    'of %s is asked again by the run of an earlier message of ada after %i minutes: %s',
+    async (of, minutes, asks) => {
+      world = await ConfirmationWorld.open({ env: { INBOX_MAX_ATTEMPTS: '1' } });
+      await world.write('cancel 1', of);
+      const id = world.asked;
+      world.fails = true;
+      await world.write('cancel 1', 'ada', { message_id: 'earlier' });
+      world.fails = false;
+      await world.press({ id, approve: false }, of);
+      expect(await stateOf(id)).toEqual(['declined']);
+      world.clock.moveTo(world.clock.now() + minutes * MINUTE);
+      const [failed] = await world.store.inbox.list({ states: ['failed'], limit: 1 });
+      expect(await world.store.inbox.retry(failed?.id ?? '')).toBe(true);
+      await world.settle();
+      expect(world.sent.at(-1)?.confirmation !== undefined).toBe(asks);
+    },
+  );
 });
 
 describe('a late answer', () => {
@@ -229,6 +233,22 @@ describe('a late answer', () => {
     expect(other.response).toBe('You said: yes');
   });
 
+  it('is an ordinary message after a notice, or from another user of the same person', async () => {
+    world = await ConfirmationWorld.open({ env: { INBOX_MAX_ATTEMPTS: '1' } });
+    const wait = () => world.clock.moveTo(world.clock.now() + 20 * MINUTE);
+    await world.write('cancel 1', 'ada');
+    world.fails = true;
+    await world.write('hello', 'ada');
+    world.fails = false;
+    wait();
+    expect(await world.write('yes', 'ada')).toEqual(['You said: yes']);
+    for (const user of ['ada', 'also ada'])
+      expect(await link(world.services, TELEX, user, ada)).toMatchObject({ linked: true });
+    await world.write('cancel 1', 'ada');
+    wait();
+    expect(await world.write('yes', 'also ada')).toEqual(['You said: yes']);
+  });
+
   it('by a button is told so on a platform', async () => {
     await world.write('cancel 1', 'ada');
     const id = world.asked;
@@ -260,6 +280,19 @@ describe('a press on an answered question', () => {
     });
   });
 
+  it('tells nothing to the next user with the same id', async () => {
+    await link(world.services, TELEX, 'ada', ada);
+    await world.write('cancel 1', 'ada', { alias_id: 'first' });
+    const id = world.asked;
+    await world.write('yes', 'ada', { alias_id: 'first' });
+    expect(await world.press({ id, approve: true }, 'ada', { alias_id: 'first' })).toMatchObject({
+      text: 'This was done.',
+    });
+    expect(await world.press({ id, approve: true }, 'ada', { alias_id: 'next' })).toMatchObject({
+      text: 'This question is no longer open. Please ask again.',
+    });
+  });
+
   it('tells it to a web client in the problem, if the client brings the token of the person', async () => {
     const detail = (promise: Promise<unknown>) => promise.catch((error: Error) => error.message);
     const { id } = await ask();
@@ -269,5 +302,11 @@ describe('a press on an answered question', () => {
     const NOT_YOURS = 'This action is not waiting for an answer from you.';
     expect(await detail(world.say('', { confirm }))).toBe(NOT_YOURS);
     expect(await detail(say('', { confirm, session: 'other' }))).toBe(NOT_YOURS);
+    const { session_id: session, confirmation } = await say('cancel 1', { session: null });
+    const again = { session, confirm: { id: confirmation?.id ?? '', approve: true } };
+    await say('', again);
+    expect(await detail(say('', again))).toBe('This was done.');
+    // The stored sign-in is not enough.
+    expect(await detail(world.say('', again))).toBe(NOT_YOURS);
   });
 });
