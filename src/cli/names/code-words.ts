@@ -49,13 +49,10 @@ export function entryInWords(entry: Readonly<Record<string, unknown>>): string {
   const fields = CODED.flatMap((name) => (typeof entry[name] === 'string' ? [entry[name]] : []));
   const inText = msg.match(/\b(?:[A-Z]+_[A-Z]+|DUPLICATE|[a-z]+(?:_[a-z]+)+)\b|(?<=\breason=)\w+/g) ?? [];
   const meanings = [...new Set([...inText, ...fields])].flatMap((code) => codeInWords(code) ?? []);
-  return [...whoIn(entry, msg), ...new Set(meanings)].join(' ');
+  return [...whoIn(msg), ...new Set(meanings)].join(' ');
 }
 
-function whoIn({ channel }: Readonly<Record<string, unknown>>, msg: string): string[] {
-  const [, platform = channel, user] = /\bplatform=(\S+) user=("[^"]*"|\S+)/.exec(msg) ?? [];
-  if (typeof platform !== 'string') return [];
-  const title = channelInWords(platform);
-  if (user !== undefined) return [`User ${user} of ${title}.`];
-  return title === platform ? [] : [`${title}.`];
+function whoIn(msg: string): string[] {
+  const [, platform, user] = /\bplatform=(\S+) user=("[^"]*"|\S+)/.exec(msg) ?? [];
+  return platform === undefined ? [] : [`User ${user} of ${channelInWords(platform)}.`];
 }

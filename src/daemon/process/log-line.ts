@@ -34,7 +34,7 @@ export function formatLogLine(
     .map(([name, value]) => printable(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))
     .join(' ');
   const moment = printable(String(time ?? '')).replace('T', ' ');
-  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 23))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
+  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 24))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
   const beside = printable(options.beside?.(entry) ?? '');
   return `${head}${rest ? ` ${paint('gray', rest)}` : ''}${beside && `  # ${beside}`}\n${describeError(err)}`;
 }

@@ -28,6 +28,12 @@ describe('formatLogLine', () => {
     expect(formatLogLine(line, { colour: false }).trimEnd().split('\n')).toHaveLength(1);
   });
 
+  test('says that the times are in UTC', () => {
+    const line = JSON.stringify({ level: 'info', time: '2026-01-02T03:04:05.678Z', msg: 'x' });
+    expect(formatLogLine(line, { colour: false, date: true })).toBe('2026-01-02 03:04:05.678Z INFO  x\n');
+    expect(formatLogLine(line, { colour: false })).toBe('03:04:05.678Z INFO  x\n');
+  });
+
   test('also cleans lines that are not JSON', () => {
     expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
   });
@@ -60,7 +66,7 @@ describe('the journal of systemd', () => {
 it.each([
   ['AUTO', /^\{"level":"warn",.*"person":"ada","msg":"late"\}\n$/],
   ['JSON', /^\{"level":"warn",.*"msg":"late"\}\n$/],
-  ['TEXT', /^\d\d:\d\d:\d\d\.\d{3} WARN {2}late person=ada\n$/],
+  ['TEXT', /^\d\d:\d\d:\d\d\.\d{3}Z WARN {2}late person=ada\n$/],
 ])(
   'with LOG_FORMAT=%s, standard error that is no terminal gets lines of that form, without colors',
   (format, form) => {
