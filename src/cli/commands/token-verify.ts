@@ -4,7 +4,7 @@ import { adviceFor } from '../advice/advice.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
-import { durationInWords, isoTimeOrNull } from '../names/typed-values.ts';
+import { durationInWords, isoTime, isoTimeOrNull } from '../names/typed-values.ts';
 import type { Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
@@ -88,10 +88,21 @@ function claimColumns(isValid: boolean): Column<[name: string, value: unknown]>[
     { title: isValid ? 'CLAIM' : 'CLAIM (not to be trusted)', text: ([name]) => name },
     {
       title: 'VALUE',
-      text: ([, value]) => (typeof value === 'string' ? value : JSON.stringify(value)),
+      text: ([name, value]) => claimInWords(name, value),
       narrow: 'wrap',
     },
   ];
+}
+
+/** The claims that are seconds since the epoch. */
+const TIMES = ['exp', 'iat', 'nbf', 'auth_time'];
+/** The last second that a date can hold. */
+const LAST_SECOND = 8.64e12;
+
+function claimInWords(name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  const isTime = TIMES.includes(name) && typeof value === 'number' && Math.abs(value) <= LAST_SECOND;
+  return isTime ? `${value} (${isoTime(value * 1000)})` : JSON.stringify(value);
 }
 
 const USER_COLUMNS: readonly Column<Omit<UserContext, 'token'> & { hint: string }>[] = [

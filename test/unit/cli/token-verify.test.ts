@@ -117,6 +117,16 @@ describe('agentd token verify --json', () => {
   });
 });
 
+describe('agentd token verify, for people,', () => {
+  it('says when each time of the token is', async () => {
+    const { text } = await verify(hs256({ ...CLAIMS, iat: NOW_S - 60, nbf: 1e20, auth_time: NOW_S }));
+    expect(text).toMatch(/^exp +1768482000 \(2026-01-15T13:00:00\.000Z\)$/m);
+    expect(text).toMatch(/^iat +1768478340 \(2026-01-15T11:59:00\.000Z\)$/m);
+    expect(text).toMatch(/^nbf +100000000000000000000$/m);
+    expect(text).toMatch(/^auth_time +1768478400 \(2026-01-15T12:00:00\.000Z\)$/m);
+  });
+});
+
 describe('agentd token verify, with several keys,', () => {
   const next = 'the-next-secret-of-at-least-256-bits';
   const both = { JWT_SECRET_KEY: new Secret(`${next}\n${SECRET}`) };
