@@ -8,7 +8,7 @@ export const TEXTS = channelTexts('msgbot', {
     [
       'Hello! Write to me, and I will answer.',
       '',
-      'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`. I will then delete your message, because the token is a secret. `/service_auth off` signs you out.',
+      'To sign in, send `/service_auth TOKEN`, with the token from our website in place of TOKEN. I will then delete your message, because the token is a secret. `/service_auth off` signs you out.',
     ].join('\n'),
   ],
   greeting_in_group: [
@@ -17,7 +17,7 @@ export const TEXTS = channelTexts('msgbot', {
   ],
   how_to_sign_in: [
     'How to sign in: near the end of a reply if the person must sign in first and SIGN_IN_URL is not set.',
-    'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`.',
+    'To sign in, send `/service_auth TOKEN`, with the token from our website in place of TOKEN.',
   ],
   text_only: [
     'The answer to a message without text.',
@@ -33,7 +33,7 @@ export const TEXTS = channelTexts('msgbot', {
   ],
   token_missing: [
     'The answer to a sign-in without a token. It begins with ❌ and names the reason.',
-    '❌ Not signed in: JWT Malformed, because there is no token. Send the command with the token that the website gives you: `/service_auth TOKEN`. `/service_auth off` signs you out.',
+    '❌ Not signed in: JWT Malformed, because there is no token. Send `/service_auth TOKEN`, with the token from our website in place of TOKEN. `/service_auth off` signs you out.',
   ],
   // The text reveals nothing about the token, not even whether it is valid, because a whole group reads the answer.
   not_in_groups: [

@@ -155,7 +155,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     };
     const visitor = await asked();
     await buttons(visitor).getByRole('button', { name: 'Cancel order' }).click();
-    await outcome(visitor, "It isn't known yet whether this happened.");
+    await outcome(visitor, 'It isn’t known yet whether this happened.');
     expect(await card(visitor).locator('.check').count()).toBe(0);
     chat.script = (run) => {
       if (!(run.body.metadata as { confirm?: object }).confirm) ask(run, { id: 'action-2' });
@@ -349,7 +349,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
       'Send bill',
     ]);
     expect(await lines.first().textContent()).toContain(`Done at ${time}`);
-    expect(await lines.last().textContent()).toContain("It isn't known yet");
+    expect(await lines.last().textContent()).toContain('It isn’t known yet');
     await picture(visitor.page, 'receipts');
     expect(await faults(visitor.page)).toEqual([]);
   });
