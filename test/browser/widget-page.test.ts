@@ -90,6 +90,15 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     expect(isLeft ? 'left' : 'right').toBe(side);
   });
 
+  it('writes the time in its own direction on a page that is rtl', async () => {
+    chat.page.html = { dir: 'rtl' };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    const when = visitor.chat.locator('.when');
+    expect(await when.textContent()).toMatch(/^\d+:\d\d [AP]M$/);
+    expect(await when.evaluate((element) => getComputedStyle(element).direction)).toBe('ltr');
+  });
+
   it('shows the whole title, however narrow it is', async () => {
     chat.page.attributes = { 'data-title': 'Babbage & Daughters, Instrument Makers', 'data-open': '' };
     chat.page.style = ':root { --agentd-width: 320px }';

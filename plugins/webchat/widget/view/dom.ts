@@ -26,12 +26,12 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** Paths of outline icons on a 24 by 24 grid. */
 const ICONS = {
   chat: 'M4 5.5h16v11h-9l-4.5 3.5v-3.5H4z',
-  close: 'M6 6l12 12M18 6 6 18',
+  close: 'M6 6l12 12m0-12-12 12',
   restart: 'M4.5 12a7.5 7.5 0 1 0 2.4-5.5M7 3v4h4',
   send: 'M12 19V6M6.5 11.5 12 6l5.5 5.5',
   stop: 'M7.5 7.5h9v9h-9z',
   check: 'M5.5 12.5l4 4 9-9',
-  cross: 'M7.5 7.5l9 9M16.5 7.5l-9 9',
+  cross: 'M7.5 7.5l9 9m0-9-9 9',
   copy: 'M9 9h10v10H9zM5 15V5h10',
   down: 'M12 5v13M6.5 12.5 12 18l5.5-5.5',
   lock: 'M6.5 11h11v8.5h-11zM9 11V8a3 3 0 0 1 6 0v3',

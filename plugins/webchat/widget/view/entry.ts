@@ -54,7 +54,7 @@ export class EntryView {
     this.element = h('li', { class: `entry ${entry.from}` });
     if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
     if (entry.at && entry.at - (before ?? 0) > PAUSE_MS)
-      this.element.append(h('p', { class: 'when' }, formatTime(entry.at)));
+      this.element.append(h('p', { class: 'when', dir: 'auto' }, formatTime(entry.at)));
     if (entry.from === 'agent') {
       this.#body.dir = 'auto';
       this.element.append(heard(texts.assistant), this.#tools, this.#body);
