@@ -20,7 +20,7 @@ const TURN_JOURNAL = 'src/daemon/tools/journal/turn-journal.ts';
 export const BUGS: Readonly<Record<string, Bug>> = {
   'commit-by-anyone': {
     says: 'commitTurn does not compare the owner of the claim of the session',
-    seed: 784,
+    seed: 487,
     shows: /stored under a claim that has ended|the store rejects/,
     changes: [
       {
@@ -32,7 +32,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'claim-not-exclusive': {
     says: 'a claim that is valid is taken over',
-    seed: 9,
+    seed: 3,
     shows: /was claimed by . while the claim of . was valid/,
     changes: [
       {
@@ -69,7 +69,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'answer-before-commit': {
     says: 'the answer is sent before it is stored',
-    seed: 7,
+    seed: 8,
     shows: /was answered with .*, which is not stored/,
     changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete(complete);\n    ${COMMIT}` }],
   },
@@ -229,7 +229,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'others-context': {
     says: 'in a shared thread, a message acts for the member who signed in last',
-    seed: 52,
+    seed: 114,
     shows: /acts for|has the token of/,
     changes: [
       {
@@ -429,7 +429,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'declined-and-done': {
     says: 'an action is carried out although the person declined it',
-    seed: 143,
+    seed: 32,
     shows: /nobody who was asked had confirmed it/,
     changes: [
       {

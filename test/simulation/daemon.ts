@@ -85,7 +85,7 @@ export class SimulatedDaemon {
         log,
       },
     );
-    this.services = createServices({
+    const services = createServices({
       settings,
       clock,
       log,
@@ -118,6 +118,7 @@ export class SimulatedDaemon {
       channelNames: ['chat', 'feed', 'post'],
       stopping: this.#stopping.signal,
     });
+    this.services = { ...services, gate: { pass: () => world.scheduler.point(this.actor) } };
     this.#inbox = new InboxWorker(this.services);
     const post = world.platform.pluginFor(this);
     const doors = { services: this.services, inbox: this.#inbox };

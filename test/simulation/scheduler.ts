@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AlarmClock } from '../../src/daemon/time/clock.ts';
 import type { SeededRandom } from '../support/chance.ts';
 
@@ -79,7 +80,8 @@ export class Scheduler {
   /** Runs tasks until the condition is true, no task is left, or the time is reached. */
   async run(isDone: () => boolean, until: number): Promise<void> {
     for (;;) {
-      await promiseJobs();
+      // Until no promise job and no `nextTick` callback is left.
+      await setImmediate();
       if (isDone()) return;
       const next = this.#next(until);
       if (next === null) return;
@@ -117,9 +119,4 @@ export class Scheduler {
 
 function startOf({ actor, at }: Task): number {
   return Math.max(at, actor.pausedUntil);
-}
-
-/** Resolves when no promise job and no `nextTick` callback is left. */
-function promiseJobs(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

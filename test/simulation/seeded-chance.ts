@@ -11,7 +11,7 @@ export function seedChance(random: SeededRandom, now: () => number): () => void 
   const { randomBytes, randomUUID } = crypto;
   const { random: mathRandom } = Math;
   const { now: dateNow } = Date;
-  const { setTimeout, setInterval } = globalThis;
+  const { setTimeout, setInterval, setImmediate } = globalThis;
   const refuse = () => {
     throw new Error('a real timer was set in a simulation');
   };
@@ -22,12 +22,13 @@ export function seedChance(random: SeededRandom, now: () => number): () => void 
   Date.now = now;
   globalThis.setTimeout = refuse as unknown as typeof setTimeout;
   globalThis.setInterval = refuse as unknown as typeof setInterval;
+  globalThis.setImmediate = refuse as unknown as typeof setImmediate;
   return () => {
     Object.assign(crypto, { randomBytes, randomUUID });
     syncBuiltinESMExports();
     Math.random = mathRandom;
     Date.now = dateNow;
-    Object.assign(globalThis, { setTimeout, setInterval });
+    Object.assign(globalThis, { setTimeout, setInterval, setImmediate });
   };
 }
 

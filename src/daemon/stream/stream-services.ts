@@ -10,7 +10,7 @@ export interface StreamServices extends Services {
   /** Counts and limits the readers. */
   readers: Readers;
   /** Lets runs begin after the requests that have arrived. */
-  gate: RunGate;
+  gate: Pick<RunGate, 'pass'>;
   /** The current runs that write their events to a stream. */
   streaming: Set<Promise<void>>;
 }
