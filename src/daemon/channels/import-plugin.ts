@@ -40,8 +40,18 @@ const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const TEMPLATE = 'template';
 
-/** The folders of `plugins/` that are channels: name → module. */
-export async function bundledPlugins(): Promise<Map<string, string>> {
+let bundled: Promise<Map<string, string>> | undefined;
+
+/**
+ * The folders of `plugins/` that are channels: name → module. They are read once: while a daemon runs, an upgrade may
+ * replace them.
+ */
+export function bundledPlugins(): Promise<Map<string, string>> {
+  bundled ??= findBundled();
+  return bundled;
+}
+
+async function findBundled(): Promise<Map<string, string>> {
   const folder = fileURLToPath(BUNDLED);
   const found = new Map<string, string>();
   const entries = await readdir(folder, { withFileTypes: true });

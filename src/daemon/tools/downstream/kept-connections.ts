@@ -19,12 +19,14 @@ const APART_MS = 100;
 let library: ReturnType<typeof loadLibrary> | undefined;
 
 /**
- * Loads two modules only: the main module would also replace the connections of the global `fetch`. Their paths are not
+ * Loads these modules only: the main module would also replace the connections of the global `fetch`. Their paths are not
  * part of the public interface, so package.json names one exact version: the last major for Node.js 22.18.
  */
 function loadLibrary() {
   const require = createRequire(import.meta.url);
   const connector = require('undici/lib/core/connect.js') as typeof buildConnector;
+  // The client would load its parser with its first connection. An upgrade may have replaced the parser by then.
+  require('undici/lib/llhttp/llhttp_simd-wasm.js');
   return {
     Client: require('undici/lib/dispatcher/client.js') as typeof Client,
     // All connections share it, so that they share the sessions of TLS. Only the limit of a request ends a connecting.
