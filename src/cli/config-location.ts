@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import {
+  type ConfigLocation,
   DEFAULT_ENV_FILE,
   isDaemonAt,
   keptSampleTools,
   type Purpose,
   readSettings,
   type Settings,
-  type SettingsLocation,
 } from '../daemon/admin/settings.ts';
 import { printable } from '../daemon/admin/texts.ts';
 import { EXIT, usageError } from './cli-error.ts';
@@ -23,7 +23,7 @@ const DEV_FOLDER = '.agentd';
  * --dev` in the working directory, those settings and the tools of the sample API are the defaults.
  * @throws CliError (2) if the file that `--env-file` names does not exist
  */
-export function configLocation(options: OptionValues): SettingsLocation {
+export function configLocation(options: OptionValues): ConfigLocation {
   const cwd = process.cwd();
   const envFile = options.envFile as string | undefined;
   if (envFile !== undefined && !existsSync(resolve(cwd, envFile))) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { request as httpRequest, IncomingMessage } from 'node:http';
 import { jsonObject } from '../channel/json-object.ts';
-import { parseListenAddress, type SettingsLocation } from '../daemon/admin/settings.ts';
+import { type ConfigLocation, parseListenAddress } from '../daemon/admin/settings.ts';
 import type { Secret } from '../daemon/admin/texts.ts';
 import { type CliError, unavailable, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
@@ -83,7 +83,7 @@ function parseUrl(text: string): URL {
   throw usageError(`--url takes an address such as http://127.0.0.1:8080, not '${text}'`);
 }
 
-async function configuredUrl(options: OptionValues, location: SettingsLocation): Promise<URL> {
+async function configuredUrl(options: OptionValues, location: ConfigLocation): Promise<URL> {
   const { HOST, PORT } = await coreSettings(options, 'address', location);
   if (PORT === 0) {
     throw usageError(

@@ -4,11 +4,11 @@ import { type Dev, prepareDev } from './dev/prepare.ts';
 import { createLog, isJournalStream, type Log, type ProcessLog } from './process/log.ts';
 import { inheritedSocket, type ServiceManager, serviceManager } from './process/service-manager.ts';
 import { type Daemon, startDaemon } from './serve.ts';
-import { type ConfigureOptions, configure } from './settings/configure/configure.ts';
+import { type ConfigLocation, configure } from './settings/configure/configure.ts';
 import { withoutEnvFile } from './settings/sources.ts';
 import { ContextEnded } from './time/time-limit.ts';
 
-export interface RunOptions extends ConfigureOptions {
+export interface RunOptions extends ConfigLocation {
   /** `serve --dev` */
   dev: boolean;
   /** Prints data for the person who started the daemon, on stdout. */
@@ -22,15 +22,15 @@ const DEBUG_PORT = 5678;
  * The daemon as a process: configuration, log, signals, exit code. Resolves when it has stopped: to 0, or to 1 if the
  * grace period ended with a request unanswered. Throws the error that prevents its start.
  */
-export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions): Promise<number> {
+export async function runDaemon({ dev: wantsDev, print, ...location }: RunOptions): Promise<number> {
   outliveReaders();
-  const dev = wantsDev ? await prepareDev(place) : null;
+  const dev = wantsDev ? await prepareDev(location) : null;
   let manager: ServiceManager | null = null;
   try {
     const socket = inheritedSocket();
     const found = {
-      ...place,
-      env: await withoutEnvFile(place),
+      ...location,
+      env: await withoutEnvFile(location),
       ...(dev ? { defaults: dev.defaults, structured: dev.structured } : {}),
     };
     const configuration = await configure(found);

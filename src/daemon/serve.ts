@@ -38,7 +38,7 @@ import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
 import type { Settings } from './settings/settings.ts';
-import type { Place } from './settings/sources.ts';
+import type { ConfigLocation } from './settings/sources.ts';
 import { isInContainerLayer } from './store/disk/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -84,7 +84,7 @@ export async function startDaemon(
   /** The file descriptor of a socket that the service manager holds; null to listen on HOST and PORT. */
   socket: number | null = null,
   /** Where a reload looks for the settings; null if there is no reload. */
-  place: Place | null = null,
+  location: ConfigLocation | null = null,
 ) {
   const { settings, channels, environment } = configuration;
   const life = new Lifecycle();
@@ -160,7 +160,7 @@ export async function startDaemon(
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(createGauges(services));
 
-    const reloader = place && new Reloader({ place, revision, services, make, log });
+    const reloader = location && new Reloader({ location, revision, services, make, log });
     if (reloader) stopTools = () => reloader.stop();
 
     const digests = onChange(() => services.settings, settingsDigests);

@@ -7,7 +7,7 @@ import { prepareDev } from '../../src/daemon/dev/prepare.ts';
 import { createLog } from '../../src/daemon/process/log.ts';
 import { startDaemon } from '../../src/daemon/serve.ts';
 import { configure } from '../../src/daemon/settings/configure/configure.ts';
-import type { Place } from '../../src/daemon/settings/sources.ts';
+import type { ConfigLocation } from '../../src/daemon/settings/sources.ts';
 import { type Agentd, baseEnv, type StartOptions, watchOutput } from './daemon.ts';
 
 /** A daemon in the process of the test. It has no process of its own to send signals to. */
@@ -28,11 +28,14 @@ export async function startDaemonHere(
 ): Promise<DaemonHere> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
   const output = watchOutput();
-  const place: Place = { env: { ...baseEnv(directory), ...QUICK_STOP, ...options.env }, cwd: directory };
+  const location: ConfigLocation = {
+    env: { ...baseEnv(directory), ...QUICK_STOP, ...options.env },
+    cwd: directory,
+  };
   // It is looked up in the working directory of the process.
-  const { AGENT_RUNTIME: runtime } = place.env;
-  if (runtime?.startsWith('./')) place.env.AGENT_RUNTIME = join(directory, runtime);
-  const { daemon, dev } = await start(place, options.dev === true, output.writeError);
+  const { AGENT_RUNTIME: runtime } = location.env;
+  if (runtime?.startsWith('./')) location.env.AGENT_RUNTIME = join(directory, runtime);
+  const { daemon, dev } = await start(location, options.dev === true, output.writeError);
   output.write(dev ? await describeDev(daemon, dev) : describeDaemon(daemon));
   return {
     url: daemon.url,
@@ -48,10 +51,10 @@ export async function startDaemonHere(
   };
 }
 
-async function start(place: Place, wantsDev: boolean, print: (text: string) => void) {
-  const dev = wantsDev ? await prepareDev(place) : null;
-  if (dev) Object.assign(place, { defaults: dev.defaults, structured: dev.structured });
-  const configuration = await configure(place);
+async function start(location: ConfigLocation, wantsDev: boolean, print: (text: string) => void) {
+  const dev = wantsDev ? await prepareDev(location) : null;
+  if (dev) Object.assign(location, { defaults: dev.defaults, structured: dev.structured });
+  const configuration = await configure(location);
   const { LOG_LEVEL: level, LOG_FILE: file } = configuration.settings;
   const writeError = (bytes: Uint8Array) => {
     print(Buffer.from(bytes).toString());
@@ -61,7 +64,7 @@ async function start(place: Place, wantsDev: boolean, print: (text: string) => v
   for (const warning of configuration.warnings)
     if (!warning.startsWith('SHUTDOWN_GRACE_SECONDS (1)')) log.warn({}, warning);
   const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
-  const daemon = await startDaemon(configuration, log, added, undefined, null, place);
+  const daemon = await startDaemon(configuration, log, added, undefined, null, location);
   dev?.useServices(daemon.services);
   return { daemon, dev };
 }

@@ -55,11 +55,11 @@ export const command: CommandRecord = {
         only === '' ? 'the files have no cases' : `no case has '${printable(only)}' in its name`,
         'Pass files of cases, or directories with such files.',
       );
-    const place = configLocation(options);
-    const configuration = await readConfiguration(place);
+    const location = configLocation(options);
+    const configuration = await readConfiguration(location);
     const agent =
       typeof options.agent === 'string' ? namedAgent(configuration, options.agent, '--agent names') : null;
-    const plugins = (await pluginsAt(place)).plugins.map(({ plugin }) => plugin);
+    const plugins = (await pluginsAt(location)).plugins.map(({ plugin }) => plugin);
     await expectJudge(cases, configuration, options.yes === true);
     const showsProgress = process.stderr.isTTY === true && !out.json;
     let count = 0;

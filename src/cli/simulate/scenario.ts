@@ -7,12 +7,12 @@ import type {
 } from '../../channel/index.ts';
 import { isSetUp, loadSimulator } from '../../daemon/admin/channels.ts';
 import {
+  type ConfigLocation,
   ConfigurationError,
   type Inspection,
   inspectConfiguration,
   notSet,
   readSettings,
-  type SettingsLocation,
 } from '../../daemon/admin/settings.ts';
 import { openStore, StoreMissing, StoreOfAnotherLayout, StoreUnavailable } from '../../daemon/admin/store.ts';
 import { type CliError, usageError } from '../cli-error.ts';
@@ -26,7 +26,7 @@ export interface Scenario {
   simulator: PlatformSimulator;
   settings: ChannelSettings;
   /** Where the settings come from. */
-  location: SettingsLocation;
+  location: ConfigLocation;
 }
 
 /**
@@ -193,7 +193,7 @@ const OPEN_MAX = 100;
  * Opens the store that the settings name. Null if it cannot be read: then only the texts that arrive show how messages
  * end.
  */
-export async function openDaemonRecords(location: SettingsLocation): Promise<DaemonRecords | null> {
+export async function openDaemonRecords(location: ConfigLocation): Promise<DaemonRecords | null> {
   try {
     const settings = await readSettings(location, 'store');
     const store = await openStore(settings);

@@ -3,7 +3,7 @@ import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Configuration, Inspection, Purpose } from '../settings/configure/configure.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { Place } from '../settings/sources.ts';
+import type { ConfigLocation } from '../settings/sources.ts';
 import type { TokenReach } from '../tools/describe-source.ts';
 import type { CredentialForm } from '../tools/downstream/credential-form.ts';
 import { lazy } from './lazy.ts';
@@ -17,11 +17,8 @@ export type { EffectiveSetting } from '../settings/check.ts';
  */
 export type { ConfiguredChannel } from '../settings/configure/configure.ts';
 export { DEFAULT_ENV_FILE } from '../settings/sources.ts';
-export type { AgentEntry, Configuration, Inspection, Purpose, SettingProblem, Settings };
+export type { AgentEntry, ConfigLocation, Configuration, Inspection, Purpose, SettingProblem, Settings };
 export { ConfigurationError };
-
-/** Where a command looks for settings. */
-export type SettingsLocation = Place;
 
 const configuration = () => import('../settings/configure/configure.ts');
 

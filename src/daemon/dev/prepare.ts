@@ -21,8 +21,8 @@ import { signingSecret } from '../identity/keys.ts';
 import { isAny } from '../identity/token-checks.ts';
 import type { Services } from '../message/services.ts';
 import {
+  type ConfigLocation,
   type Configuration,
-  type ConfigureOptions,
   type Inspection,
   inspectConfiguration,
 } from '../settings/configure/configure.ts';
@@ -59,12 +59,12 @@ const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_S
  * in `.agentd/`.
  * @throws DevAlreadyRunning
  */
-export async function prepareDev(place: ConfigureOptions) {
-  const directory = join(place.cwd, '.agentd');
+export async function prepareDev(location: ConfigLocation) {
+  const directory = join(location.cwd, '.agentd');
   makePrivateDirectory(directory);
   const unlock = await lockFile(join(directory, 'dev.lock'));
-  if (unlock === null) throw new DevAlreadyRunning(place.cwd);
-  const explicit = await inspectConfiguration(place);
+  if (unlock === null) throw new DevAlreadyRunning(location.cwd);
+  const explicit = await inspectConfiguration(location);
   const platforms = await platformSettings({
     plugins: wantedPlugins(explicit),
     effective: explicit.effective,

@@ -2,14 +2,14 @@ import { acceptsLogout } from '../identity/logout-token.ts';
 import type { Services } from '../message/services.ts';
 import type { Log } from '../process/log.ts';
 import { type Configuration, ConfigurationError, configure } from '../settings/configure/configure.ts';
-import type { Place } from '../settings/sources.ts';
+import type { ConfigLocation } from '../settings/sources.ts';
 import type { ReloadReport } from '../store/reloads.ts';
 import { compareRevisions, isEmpty, NO_CHANGES } from './compare.ts';
 import { makeRevision, type Revision, type RevisionParts } from './revision.ts';
 
 interface ReloaderParts {
   /** Where the settings are looked for. */
-  place: Place;
+  location: ConfigLocation;
   revision: Revision;
   /** The services of the daemon, in which the new ones replace the old ones. */
   services: Services;
@@ -87,9 +87,9 @@ export class Reloader {
   }
 
   async #takeOver(): Promise<ReloadReport> {
-    const { place, services, make } = this.#parts;
+    const { location, services, make } = this.#parts;
     const before = this.#revision;
-    const configuration = await configure(place, before.configuration);
+    const configuration = await configure(location, before.configuration);
     const after = await makeRevision(configuration, make, before);
     const changes = compareRevisions(before, after);
     const restart = needsRestart(before.configuration, configuration);

@@ -4,7 +4,7 @@ import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 import type { SettingProblem } from './problem.ts';
 import type { KnownRecord } from './records/record.ts';
 import type { Settings } from './settings.ts';
-import { type Given, given, type Place, type Sources, UNREADABLE } from './sources.ts';
+import { type ConfigLocation, type Given, given, type Sources, UNREADABLE } from './sources.ts';
 import { readValue, rightForm, SECRET_SHOWN, shown } from './value.ts';
 
 /** The effective value of one setting, and where it comes from. */
@@ -31,16 +31,20 @@ export interface Checked {
 }
 
 /** Validates each setting separately. `configure/` checks whether they fit together. */
-export function checkRecords(records: readonly SettingRecord[], sources: Sources, place: Place): Checked {
+export function checkRecords(
+  records: readonly SettingRecord[],
+  sources: Sources,
+  location: ConfigLocation,
+): Checked {
   const problems: SettingProblem[] = [];
   const effective = records.map((record) => {
     const came = given(sources, record.name);
-    if (came === undefined) return byDefault(record, place);
+    if (came === undefined) return byDefault(record, location);
     const { source } = came;
     if (came.value === UNREADABLE) return { record, value: undefined, source, shown: SECRET_SHOWN };
     const reading = readValue(record, came.value);
     if (reading.ok) {
-      const value = absolute(record, reading.value, place);
+      const value = absolute(record, reading.value, location);
       const file = came.file === undefined ? {} : { file: came.file };
       return { record, value, source, ...file, shown: shown(record, value) };
     }
@@ -63,19 +67,19 @@ export function notSet(record: SettingRecord, why = 'is not set'): SettingProble
   };
 }
 
-function byDefault(record: SettingRecord, place: Place): EffectiveSetting {
-  const value = resolveDefault(record, place);
+function byDefault(record: SettingRecord, location: ConfigLocation): EffectiveSetting {
+  const value = resolveDefault(record, location);
   return { record, value, source: value === undefined ? 'unset' : 'default', shown: shown(record, value) };
 }
 
-function resolveDefault(record: SettingRecord, place: Place): SettingValue | undefined {
+function resolveDefault(record: SettingRecord, location: ConfigLocation): SettingValue | undefined {
   // systemd lists the directories of `StateDirectory=` in this variable. The first of them is the default.
-  const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
+  const ofSystemd = location.env.STATE_DIRECTORY?.split(':')[0];
   const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;
-  return value === undefined ? undefined : absolute(record, value, place);
+  return value === undefined ? undefined : absolute(record, value, location);
 }
 
-function absolute({ made }: KnownRecord, value: SettingValue, { env, cwd }: Place): SettingValue {
+function absolute({ made }: KnownRecord, value: SettingValue, { env, cwd }: ConfigLocation): SettingValue {
   if (typeof value !== 'string' || !made) return value;
   return resolve(cwd, /^~(?=\/|$)/.test(value) ? join(env.HOME || homedir(), value.slice(1)) : value);
 }
@@ -84,7 +88,7 @@ function absolute({ made }: KnownRecord, value: SettingValue, { env, cwd }: Plac
 export const GUARDED: readonly string[] = ['production', 'staging'];
 
 /** The settings as the cross-checks see them: typed values and their sources. Also collects the findings. */
-export class Examination {
+export class Validation {
   readonly problems: SettingProblem[] = [];
   readonly warnings: string[] = [];
   readonly environment: string;

@@ -11,7 +11,7 @@ import type { SettingProblem } from './problem.ts';
 export const DEV_SOURCE = 'serve --dev';
 
 /** Where settings are looked for. */
-export interface Place {
+export interface ConfigLocation {
   env: NodeJS.ProcessEnv;
   /** An absolute path. `.env`, the configuration file and relative paths in values are looked up here. */
   cwd: string;
@@ -99,7 +99,7 @@ export async function readSources({
   configFile,
   defaults = {},
   structured = [],
-}: Place): Promise<Sources> {
+}: ConfigLocation): Promise<Sources> {
   const [dotenv, file]: [Awaited<ReturnType<typeof readEnvFile>>, ConfigFile] = await Promise.all([
     readEnvFile(cwd, envFile),
     readConfigFile(cwd, configFile),
@@ -133,7 +133,7 @@ function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<s
  * The environment without the values that Node.js has put into it from the file of `--env-file`. A daemon that reads its
  * settings again gets them from the file, which may have changed.
  */
-export async function withoutEnvFile({ env, cwd, envFile }: Place): Promise<NodeJS.ProcessEnv> {
+export async function withoutEnvFile({ env, cwd, envFile }: ConfigLocation): Promise<NodeJS.ProcessEnv> {
   if (envFile === undefined) return { ...env };
   return Object.fromEntries(environment(env, (await readEnvFile(cwd, envFile)).layer));
 }

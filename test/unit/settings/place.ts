@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { ConfigureOptions } from '../../../src/daemon/settings/configure/configure.ts';
+import type { ConfigLocation } from '../../../src/daemon/settings/configure/configure.ts';
 
 /** A secret of at least 256 bits, as the settings require. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
@@ -17,7 +17,7 @@ export const VALID = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: SECRET, WEBCHAT_E
 export function placeWith(
   env: Readonly<Record<string, string>>,
   files: Readonly<Record<string, string>> = {},
-): ConfigureOptions & { cwd: string } {
+): ConfigLocation & { cwd: string } {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-settings-'));
   onTestFinished(() => rmSync(cwd, { recursive: true }));
   for (const [path, content] of Object.entries(files)) {

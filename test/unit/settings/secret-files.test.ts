@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
-  type ConfigureOptions,
+  type ConfigLocation,
   configure,
   configureCore,
   inspectConfiguration,
@@ -13,12 +13,12 @@ import { placeWith, SECRET, VALID } from './place.ts';
 const { JWT_SECRET_KEY: _, ...WITHOUT } = VALID;
 const FILE = { ...WITHOUT, JWT_SECRET_KEY_FILE: 'secrets/jwt' };
 
-async function problemsOf(place: ConfigureOptions): Promise<string[]> {
+async function problemsOf(place: ConfigLocation): Promise<string[]> {
   const { problems } = await inspectConfiguration(place);
   return problems.map(({ setting, problem }) => `${setting} ${problem}`);
 }
 
-async function secretOf(place: ConfigureOptions): Promise<string | undefined> {
+async function secretOf(place: ConfigLocation): Promise<string | undefined> {
   return (await configure(place)).settings.JWT_SECRET_KEY?.reveal();
 }
 

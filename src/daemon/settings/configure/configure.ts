@@ -4,12 +4,19 @@ import type { AgentEntry } from '../../agents/agent-entry.ts';
 import { type ConfiguredChannel, type LoadedPlugins, loadPlugins } from '../../channels/load.ts';
 import { Texts } from '../../texts/texts.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
-import { checkRecords, type EffectiveSetting, Examination, GUARDED } from '../check.ts';
+import { checkRecords, type EffectiveSetting, GUARDED, Validation } from '../check.ts';
 import { ConfigurationError, type SettingProblem } from '../problem.ts';
 import type { Need } from '../records/record.ts';
 import { fileSettings, looseFileWarnings, readSecretFiles } from '../secret-files.ts';
 import { SETTINGS, type Settings } from '../settings.ts';
-import { DEFAULT_ENV_FILE, given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
+import {
+  type ConfigLocation,
+  DEFAULT_ENV_FILE,
+  given,
+  isBlank,
+  readSources,
+  type Sources,
+} from '../sources.ts';
 import { readValue } from '../value.ts';
 import { activate } from './activate.ts';
 import { readAgentEntries } from './agent-entries.ts';
@@ -31,7 +38,7 @@ import { findUnknownNames } from './unknown-names.ts';
 export type { ConfiguredChannel } from '../../channels/load.ts';
 export type { EffectiveSetting } from '../check.ts';
 export { ConfigurationError, type SettingProblem } from '../problem.ts';
-export type { Place as ConfigureOptions } from '../sources.ts';
+export type { ConfigLocation } from '../sources.ts';
 
 /** A configuration that can be run. */
 export interface Configuration {
@@ -90,16 +97,16 @@ const NEEDS: Readonly<Record<Purpose, readonly Need[]>> = {
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
 /** `NODE_ENV` as in `Configuration.environment`. Checks no settings and loads no plugins. */
-export async function environmentAt(place: Place): Promise<string> {
-  return readEnvironment(await readSources(place));
+export async function environmentAt(location: ConfigLocation): Promise<string> {
+  return readEnvironment(await readSources(location));
 }
 
 /**
  * Whether these are the settings of a daemon: NODE_ENV is `production` or `staging`, or JWT_ALGORITHM is set, without
  * which `serve` does not start.
  */
-export async function isDaemonAt(place: Place): Promise<boolean> {
-  const sources = await readSources(place);
+export async function isDaemonAt(location: ConfigLocation): Promise<boolean> {
+  const sources = await readSources(location);
   return GUARDED.includes(readEnvironment(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
 }
 
@@ -108,30 +115,33 @@ export async function isDaemonAt(place: Place): Promise<boolean> {
  * @param running the configuration of a running daemon: settings that need a restart keep their values
  * @throws ConfigurationError with all problems together.
  */
-export async function configure(place: Place, running?: RunningConfiguration): Promise<Configuration> {
+export async function configure(
+  location: ConfigLocation,
+  running?: RunningConfiguration,
+): Promise<Configuration> {
   const {
     problems,
     plugins: _plugins,
     loaded: _loaded,
     ...found
-  } = await inspectConfiguration(place, running);
+  } = await inspectConfiguration(location, running);
   if (problems.length > 0) throw new ConfigurationError(problems);
   return { ...found, settings: toSettings(found.effective) };
 }
 
 /** All available plugins, active or not, with the problems of plugins that do not follow the contract. */
-export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
-  return loadFrom(await readSources(place), place);
+export async function pluginsAt(location: ConfigLocation): Promise<LoadedPlugins> {
+  return loadFrom(await readSources(location), location);
 }
 
 /** Like `configure`, but returns the problems in addition to the valid part. Never throws because of problems. */
 export async function inspectConfiguration(
-  place: Place,
+  location: ConfigLocation,
   running?: RunningConfiguration,
 ): Promise<Inspection> {
-  const written = await readSources(place);
-  const platforms = readPlatforms(written, place);
-  const loaded = await loadFrom(written, place);
+  const written = await readSources(location);
+  const platforms = readPlatforms(written, location);
+  const loaded = await loadFrom(written, location);
   const plugins = loaded.plugins.map(({ plugin }) => plugin);
   const settings: SettingRecord[] = [...SETTINGS, ...plugins.flatMap((plugin) => plugin.settings)];
   const ofSources = secretsOfSources(
@@ -139,8 +149,8 @@ export async function inspectConfiguration(
     settings.map(({ name }) => name),
   );
   const records = [...settings, ...ofSources];
-  const sources = await readSecretFiles(written, records, place.cwd);
-  const checked = checkRecords(records, sources, place);
+  const sources = await readSecretFiles(written, records, location.cwd);
+  const checked = checkRecords(records, sources, location);
   const available = plugins.map(({ name }) => name);
   const unknown = findUnknownNames(sources, {
     known: [...records.map(({ name }) => name), ...fileSettings(records)],
@@ -157,16 +167,16 @@ export async function inspectConfiguration(
   const { effective, ...compared } = running
     ? mergeRunning(checked.effective, running.effective)
     : { effective: checked.effective, changed: [], fixed: [] };
-  const around = surroundings(sources, place);
+  const around = surroundings(sources, location);
   const environment = running?.environment ?? around.environment;
-  const look = new Examination(effective, sources, { ...around, environment });
+  const validation = new Validation(effective, sources, { ...around, environment });
   await checkTogether(
-    look,
+    validation,
     activation.channels.map(({ plugin }) => plugin),
   );
   const ownSecrets = readSourceSecrets(ofSources, effective, sources);
   const tools = readSourceEntries(sources.structured.get('tools'), {
-    api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
+    api_base_url: validation.value('API_BASE_URL') ?? (validation.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
   const agents = readAgentEntries(sources.structured.get('agents'), available);
@@ -177,7 +187,7 @@ export async function inspectConfiguration(
   const problems = [
     ...sources.problems,
     ...checked.problems,
-    ...look.problems,
+    ...validation.problems,
     ...ownSecrets.problems,
     ...tools.problems,
     ...agents.problems,
@@ -187,7 +197,7 @@ export async function inspectConfiguration(
     ...unknown.problems,
   ];
   // If there are problems, they may be the reason why no channel is active, so there is no warning.
-  if (activation.channels.length === 0 && problems.length === 0) look.warn(noChannel(loaded));
+  if (activation.channels.length === 0 && problems.length === 0) validation.warn(noChannel(loaded));
   return {
     channels: activation.channels,
     plugins,
@@ -195,22 +205,22 @@ export async function inspectConfiguration(
     available,
     tools: tools.entries,
     agents: agents.entries,
-    texts: new Texts(texts.replaced, look.value('DEFAULT_LOCALE')),
+    texts: new Texts(texts.replaced, validation.value('DEFAULT_LOCALE')),
     effective,
     compared: {
       changed: compared.changed,
       fixed: around.environment === environment ? compared.fixed : ['NODE_ENV', ...compared.fixed],
     },
-    files: listFiles({ sources, tools: tools.entries, agents: agents.entries, look, place }),
+    files: listFiles({ sources, tools: tools.entries, agents: agents.entries, validation, location }),
     structured: new Map([...sources.structured].map(([key, { value }]) => [key, value])),
     warnings: [
-      ...look.warnings,
+      ...validation.warnings,
       ...(await looseFileWarnings(sources, records)),
       ...activation.warnings,
-      ...longestCalls(tools.entries, look.value('AGENT_TIMEOUT_SECONDS')),
+      ...longestCalls(tools.entries, validation.value('AGENT_TIMEOUT_SECONDS')),
       ...unknown.warnings,
     ],
-    environment: look.environment,
+    environment: validation.environment,
     problems,
   };
 }
@@ -220,20 +230,20 @@ export async function inspectConfiguration(
  * that the purpose does not need has its default, or is undefined.
  * @throws ConfigurationError with all problems of the settings that the purpose needs.
  */
-export async function configureCore(place: Place, purpose: Purpose): Promise<Settings> {
+export async function configureCore(location: ConfigLocation, purpose: Purpose): Promise<Settings> {
   const needs = NEEDS[purpose];
   const records = SETTINGS.filter(({ needed_for = [] }) => needed_for.some((need) => needs.includes(need)));
   const needed: readonly string[] = records.map(({ name }) => name);
-  const sources = await readSecretFiles(await readSources(place), records, place.cwd);
-  const { effective, problems } = checkRecords(SETTINGS, sources, place);
-  const look = new Examination(effective, sources, surroundings(sources, place));
-  if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
-  if (needed.includes('REDIS_URL')) checkStoreSettings(look);
-  if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
-  if (needed.includes('MEMORY_BACKEND')) checkMemorySettings(look);
+  const sources = await readSecretFiles(await readSources(location), records, location.cwd);
+  const { effective, problems } = checkRecords(SETTINGS, sources, location);
+  const validation = new Validation(effective, sources, surroundings(sources, location));
+  if (needed.includes('JWT_ALGORITHM')) validation.demand('JWT_ALGORITHM', 'is not set');
+  if (needed.includes('REDIS_URL')) checkStoreSettings(validation);
+  if (READ_TOKENS.includes(purpose)) await checkTokenSettings(validation);
+  if (needed.includes('MEMORY_BACKEND')) checkMemorySettings(validation);
   const all = [
-    ...sources.problems.filter((problem) => !isStrayEnvFile(problem, place)),
-    ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),
+    ...sources.problems.filter((problem) => !isStrayEnvFile(problem, location)),
+    ...[...problems, ...validation.problems].filter(({ setting }) => needed.includes(setting)),
   ];
   if (all.length > 0) throw new ConfigurationError(all);
   return toSettings(effective.map(orDefault));
@@ -243,16 +253,16 @@ export async function configureCore(place: Place, purpose: Purpose): Promise<Set
  * Whether the problem is that `.env` in the working directory cannot be read, while the configuration file is in
  * another folder. That `.env` does not belong to this configuration.
  */
-function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: Place): boolean {
+function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: ConfigLocation): boolean {
   if (setting !== DEFAULT_ENV_FILE || envFile !== undefined || configFile === undefined) return false;
   return dirname(resolve(cwd, configFile)) !== cwd;
 }
 
-function loadFrom(sources: Sources, place: Place): Promise<LoadedPlugins> {
+function loadFrom(sources: Sources, location: ConfigLocation): Promise<LoadedPlugins> {
   return loadPlugins({
     entries: sources.plugins,
-    platforms: readPlatforms(sources, place),
-    folders: [...new Set([sources.folder, place.cwd])],
+    platforms: readPlatforms(sources, location),
+    folders: [...new Set([sources.folder, location.cwd])],
   });
 }
 
@@ -272,7 +282,7 @@ export function toSettings(effective: readonly EffectiveSetting[]): Settings {
  * Reads MESSAGING_PLATFORMS before all other settings, because it says which plugins to load. Its problems are reported
  * later.
  */
-function readPlatforms(sources: Sources, { cwd }: Place) {
+function readPlatforms(sources: Sources, { cwd }: ConfigLocation) {
   const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
   const came = given(sources, 'MESSAGING_PLATFORMS');
   const reading = record && came ? readValue(record, came.value) : undefined;
@@ -293,7 +303,7 @@ function readEnvironment({ layers }: Sources): string {
   return GUARDED.includes(lower) ? lower : named;
 }
 
-function surroundings(sources: Sources, { cwd, defaults }: Place) {
+function surroundings(sources: Sources, { cwd, defaults }: ConfigLocation) {
   return { environment: readEnvironment(sources), cwd, dev: defaults !== undefined };
 }
 
@@ -320,8 +330,8 @@ export function checkValues(
     problems: [],
   };
   const { effective, problems } = checkRecords(SETTINGS, sources, { env: {}, cwd });
-  const look = new Examination(effective, sources, { environment: '', cwd, dev: false });
-  checkAgentSettings(look);
-  checkOrigins(look, active);
-  return [...problems, ...look.problems].filter(({ setting }) => values.has(setting));
+  const validation = new Validation(effective, sources, { environment: '', cwd, dev: false });
+  checkAgentSettings(validation);
+  checkOrigins(validation, active);
+  return [...problems, ...validation.problems].filter(({ setting }) => values.has(setting));
 }

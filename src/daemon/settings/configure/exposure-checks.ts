@@ -1,5 +1,5 @@
 import { isLoopback, parseListenAddress, parseRedisUrl } from '../addresses.ts';
-import type { Examination } from '../check.ts';
+import type { Validation } from '../check.ts';
 
 /** Names of the settings that hold the address of an API. Collectors of spans get no tokens and no texts. */
 const API_ADDRESS = /_(?:BASE|API)_URL$/;
@@ -8,36 +8,37 @@ const API_ADDRESS = /_(?:BASE|API)_URL$/;
 const ADMIN_TOKEN_MIN = 16;
 
 /** Warns about settings that let others on the network read what they should not. */
-export function checkExposure(look: Examination): void {
-  checkAdminToken(look);
-  if (!look.guarded) return;
-  for (const { name, value } of look.addresses()) {
+export function checkExposure(validation: Validation): void {
+  checkAdminToken(validation);
+  if (!validation.guarded) return;
+  for (const { name, value } of validation.addresses()) {
     const url = API_ADDRESS.test(name) ? URL.parse(value) : null;
-    if (url?.protocol === 'http:' && !isLoopback(url)) look.warn(unencrypted(name, url.hostname, 'https'));
+    if (url?.protocol === 'http:' && !isLoopback(url))
+      validation.warn(unencrypted(name, url.hostname, 'https'));
   }
-  checkRedisTransport(look);
+  checkRedisTransport(validation);
 }
 
-function checkAdminToken(look: Examination): void {
-  const token = look.value('ADMIN_TOKEN')?.reveal();
+function checkAdminToken(validation: Validation): void {
+  const token = validation.value('ADMIN_TOKEN')?.reveal();
   if (token !== undefined && [...token].length < ADMIN_TOKEN_MIN) {
-    look.warn(
+    validation.warn(
       `ADMIN_TOKEN has fewer than ${ADMIN_TOKEN_MIN} characters and can be guessed: use a random one, for example from \`openssl rand -base64 24\``,
     );
   }
-  const text = look.value('ADMIN_LISTEN');
+  const text = validation.value('ADMIN_LISTEN');
   const address = text === undefined ? null : parseListenAddress(text);
   if (address === null || token !== undefined || isLoopbackHost(address.host)) return;
-  look.warn(
+  validation.warn(
     `ADMIN_LISTEN (${text}) is not a loopback address, and ADMIN_TOKEN is not set: anybody who reaches it can read /metrics`,
   );
 }
 
-function checkRedisTransport(look: Examination): void {
-  const text = look.value('REDIS_URL')?.reveal();
+function checkRedisTransport(validation: Validation): void {
+  const text = validation.value('REDIS_URL')?.reveal();
   if (text === undefined) return;
   const remote = findRemoteHost(text);
-  if (remote !== null) look.warn(unencrypted('REDIS_URL', remote, 'rediss'));
+  if (remote !== null) validation.warn(unencrypted('REDIS_URL', remote, 'rediss'));
 }
 
 /** A host on another machine that Redis is reached at without TLS; null if there is none. */

@@ -2,8 +2,8 @@ import { join, resolve } from 'node:path';
 import type { AgentEntry } from '../../agents/agent-entry.ts';
 import { listedKeys } from '../../identity/keys.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
-import type { Examination } from '../check.ts';
-import { DEFAULT_ENV_FILE, type Place, type Sources } from '../sources.ts';
+import type { Validation } from '../check.ts';
+import { type ConfigLocation, DEFAULT_ENV_FILE, type Sources } from '../sources.ts';
 
 /** The absolute paths of the files that a configuration consists of. Some of them may not exist. */
 export interface ConfigurationFiles {
@@ -20,14 +20,14 @@ export function listFiles({
   sources: { layers },
   tools,
   agents,
-  look,
-  place: { cwd, envFile },
+  validation,
+  location: { cwd, envFile },
 }: {
   sources: Sources;
   tools: readonly SourceEntry[];
   agents: readonly AgentEntry[];
-  look: Pick<Examination, 'value'>;
-  place: Place;
+  validation: Pick<Validation, 'value'>;
+  location: ConfigLocation;
 }): ConfigurationFiles {
   const paths = layers.flatMap(({ path, fromFile }) => [
     ...(path ? [path] : []),
@@ -40,9 +40,9 @@ export function listFiles({
       : []),
   ];
   const named = [
-    ...pathIn(look.value('AGENT_INSTRUCTIONS')),
+    ...pathIn(validation.value('AGENT_INSTRUCTIONS')),
     ...agents.flatMap(({ instructions }) => pathIn(instructions)),
-    ...listedKeys(look.value('JWT_PUBLIC_KEY') ?? '').flatMap(pathIn),
+    ...listedKeys(validation.value('JWT_PUBLIC_KEY') ?? '').flatMap(pathIn),
   ].map((path) => resolve(cwd, path));
   return {
     read: [...new Set([...paths, ...absent])],

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sessionBackend } from '../../../../src/daemon/settings/backends.ts';
 import {
+  type ConfigLocation,
   ConfigurationError,
-  type ConfigureOptions,
   configure,
   configureCore,
   inspectConfiguration,
@@ -22,7 +22,7 @@ const rsa = (bits: number) =>
   });
 const RSA = rsa(2048);
 
-async function refused(place: ConfigureOptions): Promise<string[]> {
+async function refused(place: ConfigLocation): Promise<string[]> {
   const error = await configure(place).then(
     () => expect.unreachable('the configuration was accepted'),
     (reason: unknown) => reason,
@@ -664,7 +664,7 @@ describe('the active channels', () => {
     'channels/telex.mjs': telex,
     'agentd.yaml': 'plugins: [{ path: ./channels/telex.mjs, name: telex }]',
   };
-  const names = async (place: ConfigureOptions) =>
+  const names = async (place: ConfigLocation) =>
     (await configure(place)).channels.map(({ plugin }) => plugin.name);
 
   it('are detected from their settings if MESSAGING_PLATFORMS is not set', async () => {
