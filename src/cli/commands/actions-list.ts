@@ -1,13 +1,15 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
 import type { CommandRecord } from '../command.ts';
-import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { limitOption, sinceIn, sinceOption } from '../names/list-options.ts';
 import { expectKnownUser, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { shownIds, wholeSessionId } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { ACTION_COLUMNS, actionView, findRequests } from '../views/action-view.ts';
 import { namesIn } from '../views/session-view.ts';
 import { printStored, withSealedStore } from '../with-store.ts';
+
+const LIMIT = limitOption('actions', { max: 10_000, usual: 100 });
 
 export const command: CommandRecord = {
   description:
@@ -16,8 +18,8 @@ export const command: CommandRecord = {
   options: {
     ...WHO_OPTIONS,
     '--session <id>': 'only actions of this session',
-    '--since <time>': 'only later actions: 30s, 10m, 2h, 7d, or an ISO 8601 time',
-    '--limit <n>': { sentence: 'maximum number of actions, 1 to 10000', default: 100 },
+    ...sinceOption('only later actions'),
+    ...LIMIT.record,
     ...WIDE_OPTION,
   },
   examples: {
@@ -28,9 +30,9 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
+    const limit = LIMIT.read(options);
     const now = Date.now();
-    const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
+    const since = sinceIn(options, now);
     const who = await readOneWho(args, options);
     const read = () =>
       withSealedStore(options, async (store, seal) => {

@@ -1,7 +1,7 @@
 import type { AuditLine } from '../../daemon/admin/store.ts';
 import { hashPerson } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { limitOption, sinceIn, sinceOption } from '../names/list-options.ts';
 import { expectKnownUser, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
 import { printStored, withStore } from '../with-store.ts';
@@ -20,13 +20,15 @@ const COLUMNS: readonly Column<AuditLine>[] = [
 /** Maximum number of lines that are read to find the lines about one person. */
 const READ_MAX = 10_000;
 
+const LIMIT = limitOption('lines', { max: READ_MAX, usual: 100 });
+
 export const command: CommandRecord = {
   description:
     "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `feedback show`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `reload`, `replay`, `eval add`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC (its beginning, unless `--wide` is given), so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
   args: { ...WHO_ARGUMENT },
   options: {
-    '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',
-    '--limit <n>': { sentence: 'maximum number of lines, 1 to 10000', default: 100 },
+    ...sinceOption('only newer lines'),
+    ...LIMIT.record,
     ...WHO_OPTIONS,
     ...WIDE_OPTION,
   },
@@ -36,8 +38,8 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    const limit = wholeNumber('--limit', options.limit, { min: 1, max: READ_MAX });
-    const since = typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {};
+    const limit = LIMIT.read(options);
+    const since = sinceIn(options);
     const who = await readOneWho(args, options);
     const read = () =>
       withStore(options, async ({ audit }) => {

@@ -2,7 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
-import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { limitOption, sinceIn, sinceOption } from '../names/list-options.ts';
 import { expectChannel } from '../names/who.ts';
 import { shownIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
@@ -12,14 +12,16 @@ import { printStored, withStore } from '../with-store.ts';
 
 const RATINGS = { good: 1, bad: -1, '1': 1, '-1': -1 } as const;
 
+const LIMIT = limitOption('ratings', { max: 10_000, usual: 100 });
+
 export const command: CommandRecord = {
   description:
     'Lists ratings of answers, newest first. People rate in the widget, with a reaction on their platform, or through `POST /feedback`. An answer has one rating, the newest. A rating is kept as long as the trace of its message (TRACE_RETENTION_DAYS). The list says whether there is a comment; `agentd feedback show` prints it. Works whether the daemon is running or not.',
   options: {
     '--rating <rating>': { sentence: 'only these ratings: good or bad', values: ['good', 'bad'] },
     '--platform <name>': { sentence: 'only answers on this channel', values: channelNames, isChannel: true },
-    '--since <time>': 'only newer ratings: 30s, 10m, 2h, 7d, or an ISO 8601 time',
-    '--limit <n>': { sentence: 'maximum number of ratings, 1 to 10000', default: 100 },
+    ...sinceOption('only newer ratings'),
+    ...LIMIT.record,
     ...WIDE_OPTION,
   },
   examples: {
@@ -30,10 +32,10 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ options, out }) {
-    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
+    const limit = LIMIT.read(options);
     const { platform } = options;
     const filter = {
-      ...(typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {}),
+      ...sinceIn(options),
       ...(typeof platform === 'string' ? { platform } : {}),
       ...(options.rating === undefined ? {} : { rating: parseRating(String(options.rating)) }),
     };

@@ -1,6 +1,6 @@
 import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
 import type { CommandRecord } from '../command.ts';
-import { wholeNumber } from '../names/typed-values.ts';
+import { limitOption } from '../names/list-options.ts';
 import { shownIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { MESSAGE_COLUMNS } from '../views/inbox-view.ts';
@@ -9,12 +9,14 @@ import { printStored, withStore } from '../with-store.ts';
 
 const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
 
+const LIMIT = limitOption('messages', { max: 10_000, usual: 20 });
+
 export const command: CommandRecord = {
   description:
     'Shows the state of each message, when it arrived, how many agent runs and attempts to send were started, when the next one is due, and why the last one failed. Only `agentd inbox show` shows the texts. Works whether the daemon is running or not.',
   options: {
     '--failed': 'only messages that have failed permanently',
-    '--limit <n>': { sentence: 'maximum number of messages, 1 to 10000', default: 20 },
+    ...LIMIT.record,
     ...WIDE_OPTION,
   },
   examples: {
@@ -23,7 +25,7 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ options, out }) {
-    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
+    const limit = LIMIT.read(options);
     const isFailed = options.failed === true;
     const states: readonly InboxState[] = isFailed ? ['failed'] : [...OPEN, 'failed'];
     const none = isFailed ? 'No message has failed.' : 'No message is waiting, and none has failed.';

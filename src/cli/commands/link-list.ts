@@ -1,18 +1,20 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { CommandRecord } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
-import { wholeNumber } from '../names/typed-values.ts';
+import { limitOption } from '../names/list-options.ts';
 import { expectChannel } from '../names/who.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { LINK_LIST_COLUMNS, linkListView } from '../views/link-view.ts';
 import { printStored, withSealedStore } from '../with-store.ts';
+
+const LIMIT = limitOption('links', { max: 100_000, usual: 1000 });
 
 export const command: CommandRecord = {
   description:
     'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. EXPIRES is the earlier of the two times; `--wide` shows both. MADE WITH is how the link was made: with the person’s token, with a link code, or by an operator. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
   options: {
     '--platform <name>': { sentence: 'only links of this channel', values: channelNames, isChannel: true },
-    '--limit <n>': { sentence: 'maximum number of links, 1 to 100000', default: 1000 },
+    ...LIMIT.record,
     ...WIDE_OPTION,
   },
   examples: {
@@ -22,7 +24,7 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ options, out }) {
-    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 100_000 });
+    const limit = LIMIT.read(options);
     const read = () =>
       withSealedStore(options, async (store, seal, settings) => {
         const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};

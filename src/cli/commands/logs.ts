@@ -17,7 +17,8 @@ import {
 } from '../log-file.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { entryInWords } from '../names/code-words.ts';
-import { parseSince, wholeNumber } from '../names/typed-values.ts';
+import { sinceIn, sinceOption } from '../names/list-options.ts';
+import { wholeNumber } from '../names/typed-values.ts';
 import { expectChannel } from '../names/who.ts';
 
 /** Maximum number of lines that are printed if neither -n nor --since is given. */
@@ -33,7 +34,7 @@ export const command: CommandRecord = {
       sentence: `only this level and more severe levels: ${LOG_LEVELS.join(', ')}`,
       values: LOG_LEVELS,
     },
-    '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',
+    ...sinceOption('only newer lines'),
     '--session <id>': 'only lines of the session whose id is this or begins with it',
     '--request <id>': 'only lines of the request whose id is this or begins with it',
     '--channel <name>': { sentence: 'only lines of this channel', values: channelNames, isChannel: true },
@@ -47,7 +48,7 @@ export const command: CommandRecord = {
     'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of an object',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines ?? LINES, { min: 0, max: 100_000 });
-    const filter = readFilter(options, Date.now());
+    const filter = readFilter(options);
     const path = await logFile(options);
     const print = (line: string) =>
       out.write(
@@ -114,10 +115,11 @@ async function logFile(options: OptionValues): Promise<string> {
   );
 }
 
-function readFilter({ level, since, session, request, channel }: OptionValues, now: number): LogFilter {
+function readFilter(options: OptionValues): LogFilter {
+  const { level, session, request, channel } = options;
   return {
     ...(typeof level === 'string' ? { level: parseLevel(level) } : {}),
-    ...(typeof since === 'string' ? { since: parseSince(since, now) } : {}),
+    ...sinceIn(options),
     ...(typeof session === 'string' ? { session } : {}),
     ...(typeof request === 'string' ? { request } : {}),
     ...(typeof channel === 'string' ? { channel } : {}),

@@ -2,11 +2,13 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
-import { wholeNumber } from '../names/typed-values.ts';
+import { limitOption } from '../names/list-options.ts';
 import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { type ListedMemory, MEMORY_COLUMNS } from '../views/memory-view.ts';
 import { printStored, withMemories } from '../with-store.ts';
+
+const LIMIT = limitOption('memories', { max: 500, usual: 20 });
 
 export const command: CommandRecord = {
   description:
@@ -14,7 +16,7 @@ export const command: CommandRecord = {
   args: { ...WHO_ARGUMENT, '[query...]': 'words to look for' },
   options: {
     ...WHO_OPTIONS,
-    '--limit <n>': { sentence: 'maximum number of memories, 1 to 500', default: 20 },
+    ...LIMIT.record,
     ...WIDE_OPTION,
   },
   examples: {
@@ -24,7 +26,7 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 500 });
+    const limit = LIMIT.read(options);
     const { who, rest } = await expectWho(args, options);
     const text = rest.join(' ');
     if (text.trim() === '')

@@ -1,11 +1,13 @@
 import type { CommandRecord } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
-import { wholeNumber } from '../names/typed-values.ts';
+import { limitOption } from '../names/list-options.ts';
 import { expectChannel, usersNamed } from '../names/who.ts';
 import { shownIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { SESSION_COLUMNS, withState } from '../views/session-view.ts';
 import { printStored, withStore } from '../with-store.ts';
+
+const LIMIT = limitOption('sessions', { max: 10_000, usual: 20 });
 
 export const command: CommandRecord = {
   description:
@@ -13,7 +15,7 @@ export const command: CommandRecord = {
   options: {
     '--platform <name>': { sentence: 'only sessions of this channel', values: channelNames, isChannel: true },
     '--user <id>': 'only sessions that this channel user opened',
-    '--limit <n>': { sentence: 'maximum number of sessions, 1 to 10000', default: 20 },
+    ...LIMIT.record,
     ...WIDE_OPTION,
   },
   examples: {
@@ -24,7 +26,7 @@ export const command: CommandRecord = {
   async run({ options, out }) {
     const { platform } = options;
     const users = await usersNamed(options);
-    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
+    const limit = LIMIT.read(options);
     const read = () =>
       withStore(options, async (store, settings) => {
         const among = users ?? [typeof platform === 'string' ? { platform } : {}];
