@@ -10,6 +10,7 @@ import {
   type KeyCensus,
   memoryBackend,
   openStore,
+  type Store,
   StoreLocked,
   StoreMissing,
   withMemories,
@@ -84,17 +85,24 @@ const renewal = createFindings('token renewal');
 /** Checks whether the issuer accepted this service as a client when a token was last renewed. */
 export async function checkRenewal(settings: Settings): Promise<Finding[]> {
   if (settings.TOKEN_RENEWAL_URL === undefined) return [];
-  // If the store does not open, another check reports it.
+  const refusal = await withStoreIfItOpens(settings, async (store) => store?.linkRenewals.refused());
+  if (!refusal) return [renewal.ok('no refusal by TOKEN_RENEWAL_URL is known')];
+  return [
+    renewal.failed(
+      `TOKEN_RENEWAL_URL refuses agentd as a client (${refusal.reason}): no token of a link is renewed`,
+      'Compare TOKEN_RENEWAL_CLIENT_ID and TOKEN_RENEWAL_CLIENT_SECRET with the settings of the client at the issuer, and check that it may exchange tokens.',
+    ),
+  ];
+}
+
+/** Runs the work with the store, or with null if it does not open, which another check reports. */
+async function withStoreIfItOpens<T>(
+  settings: Settings,
+  work: (store: Store | null) => Promise<T>,
+): Promise<T> {
   const store = await openStore(settings).catch(() => null);
   try {
-    const refusal = (await store?.linkRenewals.refused()) ?? null;
-    if (refusal === null) return [renewal.ok('no refusal by TOKEN_RENEWAL_URL is known')];
-    return [
-      renewal.failed(
-        `TOKEN_RENEWAL_URL refuses agentd as a client (${refusal.reason}): no token of a link is renewed`,
-        'Compare TOKEN_RENEWAL_CLIENT_ID and TOKEN_RENEWAL_CLIENT_SECRET with the settings of the client at the issuer, and check that it may exchange tokens.',
-      ),
-    ];
+    return await work(store);
   } finally {
     await store?.close();
   }
@@ -130,15 +138,11 @@ const MAKE = 'the first start creates a key in STATE_DIR/encryption-key';
 
 /** Checks whether stored tokens are sealed, and whether the key decrypts them. Creates no key. */
 export async function checkSealing(settings: Settings): Promise<Finding[]> {
-  // If the store does not open, another check reports it.
-  const store = await openStore(settings).catch(() => null);
   try {
-    return findingsAbout(await examineSealing(settings, store));
+    return findingsAbout(await withStoreIfItOpens(settings, (store) => examineSealing(settings, store)));
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     return error.problems.map(problemFinding);
-  } finally {
-    await store?.close();
   }
 }
 

@@ -27,7 +27,7 @@ export interface Kernel {
   step<R>(work: (tx: Tx) => R, options?: StepOptions): Promise<R>;
   /** All live documents of a kind, in no particular order. Documents that change meanwhile may be missing or outdated. */
   scan<T>(kind: Kind<T, never> | Kind<T, unknown>): AsyncIterable<Entry<T>>;
-  /** The newest records that `isFound` selects, oldest first. @param ids only records with one of these ids, if given */
+  /** The newest records that the query selects, oldest first. */
   found<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]>;
   /** Deletes the records that `isMeant` selects. @returns how many. */
   unlog<R>(ring: Ring<R>, isMeant: (record: R) => boolean): Promise<number>;
