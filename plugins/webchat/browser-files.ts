@@ -221,11 +221,16 @@ export function pageRoute({ path, name, type, rewrite }: PageFile): Route {
   };
 }
 
-/**
- * `GET /chat`: the chat as a page of its own, with `WEBCHAT_PAGE`.
- * @param sign_in_url where the button “Sign in” leads; null: there is none
- */
-export function chatPage(translations: Translations, sign_in_url: string | null): Route[] {
+/** How the operator wants the page `GET /chat`. */
+interface PageLooks {
+  /** Where the button “Sign in” leads. Null: there is none. */
+  sign_in_url: string | null;
+  /** A color as CSS. Null: that of the widget. */
+  accent: string | null;
+}
+
+/** `GET /chat`: the chat as a page of its own, with `WEBCHAT_PAGE`. */
+export function chatPage(translations: Translations, { sign_in_url, accent }: PageLooks): Route[] {
   const [language = ''] = Object.keys(translations);
   const values = {
     title: escapeHtml(translations[language]?.title ?? ''),
@@ -240,7 +245,12 @@ export function chatPage(translations: Translations, sign_in_url: string | null)
   };
   return [
     { path: '/chat', name: 'chat/index.html', type: 'text/html', rewrite },
-    { path: '/chat/page.css', name: 'chat/page.css', type: 'text/css' },
+    {
+      path: '/chat/page.css',
+      name: 'chat/page.css',
+      type: 'text/css',
+      rewrite: (css: string) => (accent === null ? css : `${css}:root {\n  --agentd-accent: ${accent};\n}\n`),
+    },
   ].map(pageRoute);
 }
 

@@ -41,6 +41,15 @@ const webchat: ResponsePlugin = {
       default: false,
       sentence: 'Serves the chat as a page of its own at `GET /chat`.',
     },
+    {
+      name: 'WEBCHAT_PAGE_ACCENT',
+      kind: 'string',
+      // A `#` without quotes begins a comment in `.env` and in YAML.
+      pattern: /^#?[0-9a-f]{6}$/i,
+      example: '7a4f0c',
+      sentence:
+        'Color of buttons and of the visitor’s messages on the page `GET /chat`, as six hexadecimal digits. All other colors fit to it.',
+    },
   ],
   detect: (settings) => settings.WEBCHAT_ENABLED === true,
   delivery: 'response',
@@ -95,9 +104,13 @@ function createWebchat(scope: ResponseScope): WebChannel {
       widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH), translations),
       ...partRoutes({ continued, translations }),
       textsRoute(translations),
-      ...(scope.settings.WEBCHAT_PAGE === true ? chatPage(translations, scope.sign_in_url) : []),
+      ...(scope.settings.WEBCHAT_PAGE === true ? chatPage(translations, readLooks(scope)) : []),
     ],
   };
+}
+
+function readLooks({ settings: { WEBCHAT_PAGE_ACCENT: accent }, sign_in_url }: ResponseScope) {
+  return { sign_in_url, accent: typeof accent === 'string' ? `#${accent.replace('#', '')}` : null };
 }
 
 /** The members of `metadata` that say what the message did. */

@@ -81,12 +81,14 @@ describe('GET /webchat/<part>.js', () => {
 });
 
 describe('GET /chat', () => {
-  const page = async (sign_in_url: string | null) => {
+  const file = async (path: string, looks: Parameters<typeof chatPage>[1]) => {
     const languages = { de: { webchat_title: 'Rat & <Tat>' } };
-    const [route] = chatPage(widgetTranslations({ languages, default_locale: 'de' }), sign_in_url);
-    const { body } = await (route as Route).handle({ headers: {} } as unknown as ChannelRequest);
+    const routes = chatPage(widgetTranslations({ languages, default_locale: 'de' }), looks);
+    const route = routes.find((one) => one.path === path) as Route;
+    const { body } = await route.handle({ headers: {} } as unknown as ChannelRequest);
     return Buffer.from(body as Uint8Array).toString();
   };
+  const page = (sign_in_url: string | null) => file('/chat', { sign_in_url, accent: null });
 
   it('has the title and the language of the operator, and leads to SIGN_IN_URL', async () => {
     const html = await page('https://www.example.com/account?from=chat&tab="1"');
@@ -100,5 +102,11 @@ describe('GET /chat', () => {
 
   it('has no button for sign-in without SIGN_IN_URL', async () => {
     expect(await page(null)).not.toContain('data-sign-in-url');
+  });
+
+  it('has the color of WEBCHAT_PAGE_ACCENT', async () => {
+    const style = (accent: string | null) => file('/chat/page.css', { sign_in_url: null, accent });
+    expect(await style(null)).not.toContain('--agentd-accent');
+    expect(await style('#7a4f0c')).toMatch(/:root \{\n {2}--agentd-accent: #7a4f0c;\n\}\n$/);
   });
 });
