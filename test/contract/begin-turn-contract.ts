@@ -51,6 +51,72 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(all.filter((begun) => begun)).toHaveLength(1);
     });
 
+    describe('messages that wait for a session', () => {
+      const place = (daemon: string, message: number) => ({ daemon, message });
+      const ask = async (daemon: string, message: number) =>
+        (await store.beginTurn('s', 's', null, null, place(daemon, message)))?.claim ?? null;
+      const taken = async (daemon: string, message: number) => {
+        const claim = await ask(daemon, message);
+        if (!claim) throw new Error('the message must wait');
+        return claim;
+      };
+      const end = (claim: SessionClaim) => store.commitTurn(claim, { trace: aTrace(null), ends_claim: true });
+
+      it('get it in the order of arrival at all daemons', async () => {
+        const first = await taken('a', 1);
+        await store.sessions.wait('s', place('a', 2));
+        expect(await ask('b', 1)).toBeNull();
+        await store.sessions.wait('s', place('a', 3));
+        await end(first);
+        expect(await ask('b', 1)).toBeNull();
+        const second = await taken('a', 2);
+        await store.sessions.release(second);
+        expect([await ask('a', 3), await ask('c', 1)]).toEqual([null, null]);
+        await end(await taken('b', 1));
+        await end(await taken('a', 3));
+        await end(await taken('c', 1));
+        await end(await taken('a', 4));
+      });
+
+      it('leave the order of one daemon to that daemon', async () => {
+        const first = await taken('a', 1);
+        await store.sessions.wait('s', place('a', 2));
+        await store.sessions.wait('s', place('a', 3));
+        await end(first);
+        await end(await taken('a', 3));
+        await end(await taken('a', 2));
+        await end(await taken('b', 1));
+      });
+
+      it('are not waited for when they have given up, or their daemon has died', async () => {
+        const first = await taken('a', 1);
+        expect([await ask('b', 1), await ask('c', 1)]).toEqual([null, null]);
+        await store.sessions.leave('s', place('b', 1));
+        await end(first);
+        expect(await ask('a', 2)).toBeNull();
+        test.advance(CLAIM_MS);
+        await end(await taken('a', 2));
+      });
+
+      it('keep their places as long as their daemon asks for the session, or has it', async () => {
+        const first = await taken('a', 1);
+        await store.sessions.wait('s', place('a', 2));
+        await store.sessions.wait('s', place('b', 1));
+        await store.sessions.wait('s', place('b', 2));
+        for (let n = 0; n < 4; n++) {
+          test.advance(CLAIM_MS / 2);
+          expect([await store.sessions.renew(first), await ask('b', 1)]).toEqual([true, null]);
+        }
+        await end(first);
+        expect(await ask('c', 1)).toBeNull();
+        await end(await taken('a', 2));
+        await end(await taken('b', 1));
+        expect(await ask('c', 1)).toBeNull();
+        await end(await taken('b', 2));
+        await end(await taken('c', 1));
+      });
+    });
+
     it('knows whether the token of the message ended with a sign-out, at any daemon', async () => {
       const token = { iss: 'https://shop.example', sub: 'ada', iat: 100 };
       const begun = async () => {

@@ -37,8 +37,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/store/claims/claim-state.ts',
-        from: 'if (found !== null && isValid(found, tx)) {',
-        to: 'if (found !== null && false) {',
+        from: '(isValid(found, tx) || !isTurnOf(place, line))',
+        to: '!isTurnOf(place, line)',
       },
     ],
   },

@@ -18,6 +18,8 @@ export class ClaimAudit {
   readonly #report: (problem: string) => void;
   readonly #isDisturbed: () => boolean;
   readonly #holders = new Map<string, Holder>();
+  /** The daemons that asked for a session in vain, and when they last did. */
+  readonly #waiting = new Map<string, Map<string, number>>();
 
   /** @param isDisturbed whether a fault has occurred; before the first fault, no claim may expire */
   constructor(now: () => number, report: (problem: string) => void, isDisturbed: () => boolean) {
@@ -45,6 +47,17 @@ export class ClaimAudit {
   refused(kind: ClaimKind, name: string): void {
     if (!this.#valid(kind, name))
       this.#report(`the ${kind} ${name} could not be claimed although nobody has it`);
+  }
+
+  /**
+   * Records that a message must wait for a session. A message that waits at another daemon may get it first.
+   * @param at identifies the daemon, and is another one after a restart.
+   */
+  waits(name: string, at: string): void {
+    const waiting = this.#waiting.get(name) ?? new Map<string, number>();
+    const isNext = [...waiting].every(([daemon, last]) => daemon === at || last <= this.#now() - CLAIM_MS);
+    if (isNext) this.refused('session', name);
+    this.#waiting.set(name, waiting.set(at, this.#now()));
   }
 
   renewed(kind: ClaimKind, name: string, owner: string, was: boolean): void {

@@ -1,7 +1,12 @@
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import type { RunClaims } from '../../src/daemon/store/actions/actions.ts';
-import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims/claims.ts';
+import type {
+  KeyClaim,
+  SessionClaim,
+  SessionPlace,
+  StreamClaim,
+} from '../../src/daemon/store/claims/claims.ts';
 import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox/inbox.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
@@ -88,7 +93,7 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
       const claim =
         op === 'beginTurn' ? ((result as BegunTurn | null)?.claim ?? null) : (result as SessionClaim | null);
       if (claim) claims.given('session', claim.session_tag, claim.owner, by);
-      else claims.refused('session', first);
+      else claims.waits(first, (given[4] as SessionPlace | undefined)?.daemon ?? by);
       return;
     }
     case 'sessions.renew': {

@@ -3,7 +3,7 @@ import { actionStore } from './actions/action-steps.ts';
 import type { ActionStore } from './actions/actions.ts';
 import { type AuditStore, auditStore, LINES } from './audit.ts';
 import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from './bounds.ts';
-import type { SessionClaim } from './claims/claims.ts';
+import type { SessionClaim, SessionPlace } from './claims/claims.ts';
 import { type FeedbackStore, feedbackStore } from './feedback.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import { type IdStore, idStore } from './ids.ts';
@@ -73,16 +73,18 @@ export interface Store {
   readonly toolDigests: ToolDigestStore;
   /**
    * Claims a session as `SessionStore.claim` does, and reads the data that its turn begins with, in one step. Null
-   * while another caller's claim is valid.
+   * while another caller's claim is valid, or a message of another daemon came first.
    * @param session_id the id of the session in the message.
    * @param turn_key the turn key of the message; null if the message cannot have had an earlier run.
    * @param token the claims of the token of the message; absent or null if it has none.
+   * @param place the message's place in the line, which it gets if it must wait; absent: it passes all that wait.
    */
   beginTurn(
     session_tag: string,
     session_id: string,
     turn_key: string | null,
     token?: TokenOrigin | null,
+    place?: SessionPlace,
   ): Promise<BegunTurn | null>;
   /**
    * Stores everything that a turn changes, or nothing; durable when it resolves. If the claim of the session or any

@@ -31,7 +31,7 @@ const CODE = { person: ada, token: 'code token', ttl_ms: HOUR };
 const LAZY = ['guard.check without an id', 'limits.hit'];
 /** Whoever holds a claim that Redis has forgotten stores nothing more. */
 const CLAIMS = [
-  ...['sessions.claim', 'sessions.renew', 'sessions.release', 'beginTurn'],
+  ...['sessions.claim', 'sessions.renew', 'sessions.release', 'sessions.wait', 'sessions.leave', 'beginTurn'],
   ...['idempotency.claim', 'idempotency.renew', 'idempotency.release'],
   ...['inbox.claim', 'inbox.take', 'inbox.renew', 'inbox.reap'],
   ...['streams.renew', 'streams.release', 'summaries.begin', 'linkRenewals.take'],
@@ -163,6 +163,9 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     const token = await call('summaries.begin', () => summaries.begin('s', HOUR));
     const summary = { principal: ada, text: 'x', tainted: false, through_turn: 't', through_at: 1 };
     await call('summaries.keep', () => summaries.keep('s', token ?? '', summary));
+    const place = { daemon: 'd', message: 1 };
+    await call('sessions.wait', () => sessions.wait('s', place));
+    await call('sessions.leave', () => sessions.leave('s', place));
     await call('sessions.release', () => sessions.release(claim));
     await call('beginTurn', () => store.beginTurn('s', 's', null));
     const answered = await idempotency.claim('["chat",["client","x","l"]]', 'body');

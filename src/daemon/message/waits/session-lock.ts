@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { TokenOrigin } from '../../identity/identity.ts';
 import type { ClaimKeeper } from '../../store/claims/claim-keeper.ts';
-import type { SessionClaim } from '../../store/claims/claims.ts';
+import type { SessionClaim, SessionPlace } from '../../store/claims/claims.ts';
 import type { SessionStore } from '../../store/sessions/sessions.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/sessions/turns.ts';
 import type { Store } from '../../store/store.ts';
@@ -12,8 +13,8 @@ import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
 const TRY_AGAIN_MS = 250;
 
 interface SessionLockParts {
-  store: Pick<Store, 'beginTurn' | 'commitTurn'> & {
-    sessions: Pick<SessionStore, 'renew' | 'release'>;
+  store: Pick<Store, 'beginTurn' | 'commitTurn' | 'replicas'> & {
+    sessions: Pick<SessionStore, 'renew' | 'release' | 'wait' | 'leave'>;
   };
   claims: ClaimKeeper;
   clock: AlarmClock;
@@ -41,13 +42,15 @@ interface LockingMessage {
 }
 
 /**
- * Lets the messages of a session run one at a time. Within this process, they run in the order of arrival. The
- * session's claim in the store excludes other daemons.
+ * Lets the messages of a session run one at a time, in the order of arrival. Within this process, a queue orders them.
+ * The session's claim in the store excludes other daemons, and its line orders the messages of all daemons.
  */
 export class SessionLock {
   readonly #parts: SessionLockParts;
   /** A semaphore for each session, which takes memory only while the session is locked. */
   readonly #lines = new Map<string, Semaphore>();
+  readonly #daemon = randomUUID();
+  #messages = 0;
   readonly #held = new WeakMap<SessionClaim, Held>();
 
   constructor(parts: SessionLockParts) {
@@ -72,17 +75,24 @@ export class SessionLock {
   ): Promise<BegunTurn> {
     const line = this.#lines.get(session_tag) ?? new Semaphore(() => 1);
     this.#lines.set(session_tag, line);
+    const place = { daemon: this.#daemon, message: this.#messages++ };
+    let placed: Promise<void> | null = null;
     let leave = line.tryAcquire();
     try {
-      const begun = leave && (await this.#begin(session_tag, message));
+      const begun = leave && (await this.#begin(session_tag, message, place));
       if (leave && begun) return this.#hold(begun, leave, lost);
+      // A message that asked for the session in vain has its place.
+      if (leave) placed = Promise.resolve();
       return await this.#parts.waits.bound(waiter, async (signal) => {
+        placed ??= this.#wait(session_tag, place);
         leave ??= await line.acquire(signal);
-        return this.#hold(await this.#beginInTime(session_tag, message, signal), leave, lost);
+        await placed;
+        return this.#hold(await this.#beginInTime(session_tag, message, place, signal), leave, lost);
       });
     } catch (error) {
       leave?.();
       this.#forget(session_tag, line);
+      if (placed) void this.#leave(session_tag, place, placed);
       throw error;
     }
   }
@@ -109,16 +119,37 @@ export class SessionLock {
     else return this.#parts.store.sessions.release(claim).finally(leave);
   }
 
-  async #beginInTime(session_tag: string, message: LockingMessage, signal: AbortSignal): Promise<BegunTurn> {
+  async #beginInTime(
+    session_tag: string,
+    message: LockingMessage,
+    place: SessionPlace,
+    signal: AbortSignal,
+  ): Promise<BegunTurn> {
     for (;;) {
-      const begun = await this.#begin(session_tag, message);
+      const begun = await this.#begin(session_tag, message, place);
       if (begun) return begun;
       await wait(this.#parts.clock, TRY_AGAIN_MS, signal);
     }
   }
 
-  #begin(session_tag: string, { session_id, turn_key, token }: LockingMessage): Promise<BegunTurn | null> {
-    return this.#parts.store.beginTurn(session_tag, session_id, turn_key, token);
+  #begin(
+    session_tag: string,
+    { session_id, turn_key, token }: LockingMessage,
+    place: SessionPlace,
+  ): Promise<BegunTurn | null> {
+    return this.#parts.store.beginTurn(session_tag, session_id, turn_key, token, place);
+  }
+
+  /** Queues the message behind the messages of all daemons. If this fails, it gets its place when it asks for the session. */
+  async #wait(session_tag: string, place: SessionPlace): Promise<void> {
+    const { replicas, sessions } = this.#parts.store;
+    if (replicas) await sessions.wait(session_tag, place).catch(() => {});
+  }
+
+  /** If this fails, the place expires. */
+  async #leave(session_tag: string, place: SessionPlace, placed: Promise<void>): Promise<void> {
+    await placed;
+    await this.#parts.store.sessions.leave(session_tag, place).catch(() => {});
   }
 
   #hold(begun: BegunTurn, leave: () => void, lost: Cancellation): BegunTurn {

@@ -1,5 +1,13 @@
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { CLAIM_MS } from './claims.ts';
+import { CLAIM_MS, type SessionPlace } from './claims.ts';
+import {
+  isTurnOf,
+  livingPlaces,
+  renewedPlaces,
+  type SessionLine,
+  withoutPlace,
+  withPlace,
+} from './session-line.ts';
 
 /**
  * A claim as it is stored. An expired claim is kept for a while, because until it is taken over its owner may renew it.
@@ -45,17 +53,56 @@ export function claimTime({ now, steady = now }: Tx): number {
   return steady;
 }
 
+/** The claim of a session, and the messages that wait for it. */
+interface SessionClaimState extends ClaimState {
+  /** The daemon that has the claim; absent if it was taken without a place. */
+  daemon?: string;
+  /** Absent if no message waits. */
+  line?: SessionLine;
+}
+
+/** What is left of a claim that has ended while messages wait. */
+const ENDED: SessionClaimState = { owner: '', expires_at: 0 };
+
 /** Claims that have a document of their own, by the tag of the session. */
-export const SESSION_CLAIM: Kind<ClaimState & { kept_until: number }> = {
+export const SESSION_CLAIM: Kind<SessionClaimState & { kept_until: number }> = {
   name: 'session_claim',
   // Documents expire by the time of day, which may be far ahead of the clock of claims: after a sleep of the machine.
   expires: ({ kept_until }) => kept_until,
   isVolatile: true,
 };
 
-export function putSessionClaim(tx: Tx, session_tag: string, { owner, expires_at }: ClaimState): void {
+export function putSessionClaim(tx: Tx, session_tag: string, { line, ...claim }: SessionClaimState): void {
   const kept_until = tx.now + CLAIM_MS + CLAIM_MEMORY_MS;
-  tx.put(SESSION_CLAIM, session_tag, { owner, expires_at, kept_until });
+  tx.put(SESSION_CLAIM, session_tag, { ...claim, ...(line?.length ? { line } : {}), kept_until });
+}
+
+/** Renews the claim of a session, and the places of the messages that wait at the same daemon. */
+export function renewSession(tx: Tx, session_tag: string, claim: SessionClaimState): void {
+  const line = livingPlaces(claim.line, claimTime(tx));
+  const { daemon } = claim;
+  const kept = daemon === undefined ? line : renewedPlaces(line, daemon, claimTime(tx));
+  putSessionClaim(tx, session_tag, { ...renewed(claim, tx), line: kept });
+}
+
+/** Ends the claim of a session. The messages that wait for it keep their places. */
+export function endSessionClaim(tx: Tx, session_tag: string): void {
+  const line = livingPlaces(tx.get(SESSION_CLAIM, session_tag)?.line, claimTime(tx));
+  if (line.length === 0) tx.delete(SESSION_CLAIM, session_tag);
+  else putSessionClaim(tx, session_tag, { ...ENDED, line });
+}
+
+/** Puts a message at the end of the line, unless it has a place. */
+export function waitForSession(tx: Tx, session_tag: string, place: SessionPlace): void {
+  const found = tx.get(SESSION_CLAIM, session_tag) ?? ENDED;
+  const line = livingPlaces(found.line, claimTime(tx));
+  putSessionClaim(tx, session_tag, { ...found, line: withPlace(line, place, claimTime(tx)) });
+}
+
+/** The message waits no longer. */
+export function leaveSession(tx: Tx, session_tag: string, place: SessionPlace): void {
+  const found = tx.get(SESSION_CLAIM, session_tag);
+  if (found?.line) putSessionClaim(tx, session_tag, { ...found, line: withoutPlace(found.line, place) });
 }
 
 /** Whether this owner still has the claim of the session. */
@@ -78,15 +125,24 @@ export function keepsSession(tx: Tx, claim: { session_tag: string; owner: string
   return true;
 }
 
-/** Takes the claim of a session. @returns the owner; null while another claim is valid. */
-export function takeSession(tx: Tx, session_tag: string): string | null {
+/**
+ * Takes the claim of a session.
+ * @param place absent: the messages that wait are passed.
+ * @returns the owner. Null while another claim is valid, or the message of another daemon is the next: the message then
+ *   waits at its place.
+ */
+export function takeSession(tx: Tx, session_tag: string, place?: SessionPlace): string | null {
   const found = tx.get(SESSION_CLAIM, session_tag);
-  if (found !== null && isValid(found, tx)) {
+  const line = livingPlaces(found?.line, claimTime(tx));
+  if (found !== null && (isValid(found, tx) || !isTurnOf(place, line))) {
     const limited = clamped(found, tx);
-    if (limited !== found) putSessionClaim(tx, session_tag, limited);
+    const waiting = place ? withPlace(line, place, claimTime(tx)) : line;
+    if (limited !== found || waiting !== line)
+      putSessionClaim(tx, session_tag, { ...limited, line: waiting });
     return null;
   }
   const claim = newClaim(tx);
-  putSessionClaim(tx, session_tag, claim);
+  const taken = place ? { daemon: place.daemon, line: withoutPlace(line, place) } : { line };
+  putSessionClaim(tx, session_tag, { ...claim, ...taken });
   return claim.owner;
 }

@@ -14,6 +14,14 @@ export interface SessionClaim extends Claim {
   readonly session_tag: string;
 }
 
+/** The place of a message in the line of its session. */
+export interface SessionPlace {
+  /** Identifies the daemon at which the message waits. */
+  readonly daemon: string;
+  /** Identifies the message at this daemon. */
+  readonly message: number;
+}
+
 /** The right to answer the first request with an idempotency key. */
 export interface KeyClaim extends Claim {
   readonly key: string;

@@ -3,13 +3,15 @@ import { type Session, type StoredTurn, sessionTag } from '../../session/session
 import { withdrawIn } from '../actions/questions.ts';
 import {
   claimSteps,
+  endSessionClaim,
   holdsSession,
-  putSessionClaim,
-  renewed,
+  leaveSession,
+  renewSession,
   SESSION_CLAIM,
   takeSession,
+  waitForSession,
 } from '../claims/claim-state.ts';
-import type { SessionClaim } from '../claims/claims.ts';
+import type { SessionClaim, SessionPlace } from '../claims/claims.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
 import { listed } from '../listed.ts';
@@ -36,6 +38,13 @@ export interface SessionStore {
   renew(claim: SessionClaim): Promise<boolean>;
   /** Ends a claim; no effect if the claim is lost. */
   release(claim: SessionClaim): Promise<void>;
+  /**
+   * Gives a message a place in the line of a session that it will ask for (`Store.beginTurn`). The place is valid for
+   * `CLAIM_MS`; its daemon renews it by asking for the session, or by renewing its own claim of the session.
+   */
+  wait(session_tag: string, place: SessionPlace): Promise<void>;
+  /** The message will not ask for the session any more. */
+  leave(session_tag: string, place: SessionPlace): Promise<void>;
   /**
    * Writes a session with its ids, its owner and its context. Before a run, this is the only write to a session.
    * Sign-in needs this write. `Store.commitTurn` writes everything else. Atomic.
@@ -86,13 +95,15 @@ export function sessionStore(kernel: Kernel): SessionStore {
       claiming((tx) => {
         const found = tx.get(SESSION_CLAIM, claim.session_tag);
         if (found?.owner !== claim.owner) return false;
-        putSessionClaim(tx, claim.session_tag, renewed(found, tx));
+        renewSession(tx, claim.session_tag, found);
         return true;
       }),
     release: (claim) =>
       claiming((tx) => {
-        if (holdsSession(tx, claim)) tx.delete(SESSION_CLAIM, claim.session_tag);
+        if (holdsSession(tx, claim)) endSessionClaim(tx, claim.session_tag);
       }),
+    wait: (session_tag, place) => claiming((tx) => waitForSession(tx, session_tag, place)),
+    leave: (session_tag, place) => claiming((tx) => leaveSession(tx, session_tag, place)),
     save: (claim, session, as) =>
       kernel.step((tx) => {
         if (!holdsSession(tx, claim)) return 'lost';

@@ -6,7 +6,7 @@ import { actionsOfTurn, declinedActionsIn } from '../actions/action-steps.ts';
 import type { Action, NewPendingAction, ReplyToAsked } from '../actions/actions.ts';
 import { closeCards } from '../actions/question-cards.ts';
 import { addPending, lapsedActionsIn, noteReply, pendingActionsIn } from '../actions/questions.ts';
-import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from '../claims/claim-state.ts';
+import { claimSteps, endSessionClaim, holdsSession, takeSession } from '../claims/claim-state.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../claims/claims.ts';
 import { holdsKey, type StoredAnswer, storeAnswer } from '../idempotency.ts';
 import type { FinalFailure, InboxClaim, SignInHint, StoredQuestion } from '../inbox/inbox.ts';
@@ -109,9 +109,9 @@ export function turnSteps(
 ): Pick<Store, 'beginTurn' | 'commitTurn'> {
   const claiming = claimSteps(kernel);
   return {
-    beginTurn: (session_tag, session_id, turn_key, token = null) =>
+    beginTurn: (session_tag, session_id, turn_key, token = null, place) =>
       claiming((tx) => {
-        const owner = takeSession(tx, session_tag);
+        const owner = takeSession(tx, session_tag, place);
         if (owner === null) return null;
         return {
           claim: { session_tag, owner },
@@ -157,7 +157,7 @@ function commitTurn(
   if (changes.answered_question !== undefined) closeAnswered(tx, changes.answered_question);
   if (waits && isStored) keepQuestion(tx, waits, claim.session_tag);
   if (events) appendEvents(tx, events.claim.stream_id, events.events);
-  if (changes.ends_claim) tx.delete(SESSION_CLAIM, claim.session_tag);
+  if (changes.ends_claim) endSessionClaim(tx, claim.session_tag);
   return isStored ? 'committed' : 'session_ended';
 }
 

@@ -7,7 +7,9 @@ import { CLAIM_MS } from '../../../../src/daemon/store/claims/claims.ts';
 import { ClaimLost } from '../../../../src/daemon/store/failures.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
+import type { ReplicaStore } from '../../../../src/daemon/store/replicas.ts';
 import type { TurnChanges } from '../../../../src/daemon/store/sessions/turns.ts';
+import type { Store } from '../../../../src/daemon/store/store.ts';
 import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
 import type { StepLine } from '../../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../../contract/fixtures.ts';
@@ -28,7 +30,7 @@ beforeEach(() => {
 
 /** A daemon on the shared store. */
 function daemon(limits: Partial<typeof LIMITS> = {}) {
-  const store = openMemoryStore(state, { clock });
+  const store: Store = { ...openMemoryStore(state, { clock }), replicas: {} as ReplicaStore };
   const claims = new ClaimKeeper(clock, collectLog().log);
   const waits = new WaitLimit(clock, stopping.signal, { ...LIMITS, ...limits });
   const lock = new SessionLock({ store, claims, clock, waits });
@@ -137,6 +139,43 @@ describe('in two processes', () => {
     await second.release();
   });
 
+  it('the messages of one session run in the order of arrival at both', async () => {
+    const [one, other] = [daemon(), daemon()];
+    const order: number[] = [];
+    const first = await one.acquire('s');
+    const waiting: Promise<void>[] = [];
+    for (const [n, { acquire }] of [one, other, one, one, other].entries()) {
+      const run = async () => {
+        const { commit, release } = await acquire('s');
+        order.push(n);
+        await commit({ trace: aTrace(null) });
+        await release();
+      };
+      waiting.push(run());
+      await pass(100);
+    }
+    await pass(2 * CLAIM_MS);
+    await first.commit({ trace: aTrace(null) });
+    await first.release();
+    await pass(1500);
+    await Promise.all(waiting);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+    expect([one.lock.size, other.lock.size]).toEqual([0, 0]);
+  });
+
+  it('a message that gives up, or finds the queue full, does not hold up the messages of the other process', async () => {
+    const [one, full, late] = [daemon(), daemon({ max: 0 }), daemon({ wait_ms: 1000 })];
+    const first = await one.acquire('s');
+    const next = one.acquire('s');
+    await expect(full.acquire('s')).rejects.toMatchObject({ code: 'unavailable' });
+    const gaveUp = ['asked', 'queued'].map(() => late.acquire('s').catch((error: unknown) => error));
+    await pass(2000);
+    for (const end of gaveUp) expect(await end).toMatchObject({ code: 'unavailable' });
+    await first.release();
+    await (await next).release();
+    await (await one.acquire('s')).release();
+  });
+
   it('the wait for the other process is limited', async () => {
     const [one, other] = [daemon(), daemon()];
     await one.acquire('s');
@@ -183,8 +222,8 @@ describe('in two processes', () => {
     const first = await one.acquire('s', { lost });
     const next = one.acquire('s');
     expect(await first.commit({ trace: aTrace(null) })).toBe('committed');
-    const second = await other.acquire('s');
     await pass(CLAIM_MS);
+    const second = await other.acquire('s');
     expect([lost.signal.aborted, one.waits.waiting]).toEqual([false, 1]);
     await first.release();
     await second.release();
