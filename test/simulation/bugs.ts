@@ -75,7 +75,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'two-commits': {
     says: 'the turn and the answer of its idempotency key are stored by two writes',
-    seed: 33,
+    seed: 18,
     shows: /was answered 2 times/,
     changes: [
       {
@@ -395,7 +395,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unknown-unsaid': {
     says: 'the reply does not say that the outcome of a write is unknown',
-    seed: 3,
+    seed: 2,
     shows: /the outcome of .* is unknown, but the reply/,
     changes: [
       {
