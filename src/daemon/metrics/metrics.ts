@@ -136,7 +136,7 @@ export class Metrics implements Observer {
     this.#count('agentd_messages_total', { channel, outcome: 'blocked' });
   }
 
-  messageEnded(channel: string, outcome: 'failed' | 'replayed'): void {
+  messageEnded(channel: string, outcome: 'failed' | 'replayed' | 'stopped'): void {
     this.#count('agentd_messages_total', { channel, outcome });
   }
 

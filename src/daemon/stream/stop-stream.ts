@@ -1,6 +1,7 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
 import type { StreamClaim } from '../store/claims/claims.ts';
+import type { StreamRecord } from '../store/streams.ts';
 import { Cancellation } from '../time/cancellation.ts';
 import { every } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
@@ -35,7 +36,7 @@ export async function stopStream(
   if (stream.state === 'ended') return;
   const { streams } = services.store;
   const claim = stream.state === 'waiting' ? await streams.claim(stream_id, NOBODY) : null;
-  if (claim) return endUnopened(services, claim, stream.start.session_id);
+  if (claim) return endUnopened(services, claim, stream.start);
   if (stream.state === 'waiting') await admitAgain(services, stream_id, request, { tokens, after: 0 });
   await streams.requestStop(stream_id);
   const limit = new TimeLimit(services.clock, END_WAIT_MS, [services.stopping]);
@@ -44,14 +45,16 @@ export async function stopStream(
 }
 
 async function endUnopened(
-  { store: { streams }, clock, log }: StreamServices,
+  { store: { streams }, clock, log, observer }: StreamServices,
   claim: StreamClaim,
-  session_id: string,
+  { session_id, message }: StreamRecord['start'],
 ): Promise<void> {
   const { stream_id } = claim;
   try {
     const last = completed({ stream_id, session_id, response: '', stopped: true }, NOTHING);
-    await new EventWriter({ streams, claim, clock, log }).end([started({ stream_id, session_id }), ...last]);
+    const events = [started({ stream_id, session_id }), ...last];
+    const isStored = await new EventWriter({ streams, claim, clock, log }).end(events);
+    if (isStored) observer.messageEnded(message.platform, 'stopped');
   } finally {
     await streams.release(claim);
   }

@@ -23,7 +23,7 @@ export interface Observer {
   /** Called when the loop guard has blocked a message as it arrived. */
   messageBlocked(platform: string, reason: string): void;
   /** Called when a message has ended in a way that `turnTraced` does not report. */
-  messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
+  messageEnded(platform: string, outcome: 'failed' | 'replayed' | 'stopped'): void;
   /** Called when an attempt to send a stored text has ended, or when a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   /** Called when an answer got a rating that it did not have before. */

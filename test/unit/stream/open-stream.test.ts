@@ -70,6 +70,32 @@ it('a request to stop a stream is refused if a reader with a token becomes the o
   expect(asked).toEqual([]);
 });
 
+it('a stream that is stopped before it is opened is a message that was stopped', async () => {
+  const { services } = servicesWith([
+    { ...WAITING, start: { ...WAITING.start, message: { ...WAITING.start.message, platform: 'sse' } } },
+  ]);
+  const stored: unknown[] = [];
+  const streams = {
+    ...services.store.streams,
+    claim: async () => ({ stream_id: 's', owner: 'me' }),
+    append: async (_claim: unknown, events: { event: string }[]) => {
+      stored.push(...events.map(({ event }) => event));
+      return true;
+    },
+    release: async () => {},
+  };
+  const ended: unknown[] = [];
+  const observer = { messageEnded: (...of: unknown[]) => void ended.push(of) };
+  const parts = { store: { streams }, observer, log: collectLog().log } as unknown as StreamServices;
+  await stopStream(
+    { ...services, ...parts },
+    's',
+    { ...REQUEST, method: 'DELETE' } as ChannelRequest,
+    TOKENS,
+  );
+  expect([stored, ended]).toEqual([['stream_start', 'complete', 'stream_complete'], [['sse', 'stopped']]]);
+});
+
 it('opening a stream that replays an answer succeeds even if the stream cannot be released, and the failure is only logged', async () => {
   const { services } = servicesWith([{ ...WAITING, idempotency_key: 'k' }]);
   const { log, lines } = collectLog();
