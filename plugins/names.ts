@@ -12,6 +12,11 @@ export const CHANNEL_TITLES: Readonly<Record<string, string>> = {
   msgbot: 'Telegram',
 } satisfies Partial<Record<(typeof RESERVED_CHANNEL_NAMES)[number], string>>;
 
+/** Where most conversations of a channel are, if not on itself: the widget of the website streams its answers. */
+export const MOSTLY_ON: Readonly<Record<string, string>> = {
+  webchat: 'sse',
+} satisfies Partial<Record<(typeof RESERVED_CHANNEL_NAMES)[number], string>>;
+
 /** Sample values for help and manual pages. They work unchanged. */
 export const EXAMPLE = {
   channel: 'teamchat',

@@ -42,7 +42,7 @@ export const command: CommandRecord = {
       days: settings.TRACE_RETENTION_DAYS,
     }));
     if (shown.length === 0) {
-      await expectChannel(options, 'platform');
+      await expectChannel(options, 'platform', out);
       throw failed(
         `nothing is known about '${printable(Object.values(named).join())}'`,
         `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Find the messages of a user with \`agentd explain --user ID\`, and requests in \`agentd logs\`. Check that this is the STATE_DIR of the daemon.`,

@@ -42,7 +42,7 @@ export const command: CommandRecord = {
     await printStored(out, FEEDBACK_COLUMNS, {
       none: 'No rating found.',
       limit,
-      expect: () => expectChannel(options, 'platform'),
+      expect: () => expectChannel(options, 'platform', out),
       read: () =>
         withStore(options, async (store) => {
           const found = await store.feedback.list({ ...filter, limit: limit + 1 });

@@ -92,7 +92,7 @@ export const command: CommandRecord = {
       const message = `there is no log file yet (${path})`;
       throw failed(message, 'The daemon creates it when it starts.', { cause });
     });
-    if (printed === 0) await expectChannel(options, 'channel');
+    if (printed === 0) await expectChannel(options, 'channel', out);
     if (options.follow) {
       // Ctrl-C ends the process.
       for await (const line of follow(path, end, new AbortController().signal))

@@ -39,7 +39,7 @@ export const command: CommandRecord = {
           short_id: shown.get(session.session_id),
         }));
       });
-    const expect = () => expectChannel(options, 'platform');
+    const expect = () => expectChannel(options, 'platform', out);
     await printStored(out, SESSION_COLUMNS, { none: 'No session found.', limit, expect, read });
   },
 };

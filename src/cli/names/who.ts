@@ -1,9 +1,11 @@
+import { MOSTLY_ON } from '../../../plugins/names.ts';
 import { pluginsAt } from '../../daemon/admin/settings.ts';
 import { nearest, printable } from '../../daemon/admin/texts.ts';
 import { listSpellings, personKey, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
+import type { Output } from '../output.ts';
 import { personInWords, personView } from '../views/person-view.ts';
 import { channelInWords } from './channel-titles.ts';
 import { brokenInWords, channelNamed, invalidId, isLinkable } from './channel-words.ts';
@@ -146,11 +148,20 @@ function nobodyGiven(): CliError {
  * Checks that the channel exists. Called only if a command has found no data of the channel, so that data of a removed
  * plugin can still be found.
  * @param flag the option that names the channel; nothing is checked if the option is not given
+ * @param out is told on which other channel most conversations are
  * @throws CliError (2) with the known channels.
  */
-export async function expectChannel(options: OptionValues, flag: 'platform' | 'channel'): Promise<void> {
+export async function expectChannel(
+  options: OptionValues,
+  flag: 'platform' | 'channel',
+  out?: Pick<Output, 'note'>,
+): Promise<void> {
   const name = options[flag];
-  const unknown = typeof name === 'string' ? await unknownChannel(options, name, `--${flag}: `) : null;
+  if (typeof name !== 'string') return;
+  const other = Object.hasOwn(MOSTLY_ON, name) ? MOSTLY_ON[name] : undefined;
+  if (other !== undefined)
+    out?.note(`Most conversations of ${channelInWords(name)} are on ${other}: use --${flag} ${other}.`);
+  const unknown = await unknownChannel(options, name, `--${flag}: `);
   if (unknown) throw unknown;
 }
 

@@ -115,3 +115,10 @@ test('a user who hides the number is named by the business-scoped id', async () 
   const named = await agentd('person', 'show', 'phonechat:US.13491208655302741918');
   expect(named).toMatchObject({ code: 0, stderr: '' });
 });
+
+test('a search on the website that finds nothing names the channel over which its widget answers', async () => {
+  const { stderr } = await agentd('sessions', 'list', '--platform', 'website', '--user', 'nobody');
+  expect(stderr).toContain('Most conversations of webchat (Website) are on sse: use --platform sse.');
+  const other = await agentd('sessions', 'list', '--platform', 'slack');
+  expect(other.stderr).toBe('No session found.\n');
+});
