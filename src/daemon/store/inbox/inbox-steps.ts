@@ -186,7 +186,7 @@ export function settleStored(
   outcome: AttemptOutcome,
   { failedMax }: InboxBounds,
 ): void {
-  const message = { ...stored.message, ...settled(stored.message, outcome, tx.now) };
+  const message = settled(stored.message, outcome, tx.now);
   putMessage(tx, { ...changed(tx, stored, message), claim: null });
   if (message.state === 'done') {
     noteAsked(tx, message.id);

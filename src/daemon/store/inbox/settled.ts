@@ -3,38 +3,19 @@ import type { Tx } from '../kernels/kernel.ts';
 import type { AttemptOutcome, InboxMessage } from './inbox.ts';
 import type { StoredMessage } from './inbox-document.ts';
 
-/** The members of a message that an attempt can change. */
-type InboxChange = Pick<
-  InboxMessage,
-  | 'state'
-  | 'attempts'
-  | 'passing'
-  | 'first_run_at'
-  | 'sends'
-  | 'text_stored_at'
-  | 'parts_sent'
-  | 'interrupted'
-  | 'next_attempt_at'
-  | 'notice'
-  | 'failure'
-  | 'notice_failure'
-  | 'ended_at'
->;
-
 /**
- * How a claimed message changes after an attempt with this outcome.
+ * A claimed message after an attempt with this outcome.
  * @param message the message as it is stored now.
  */
-export function settled(message: InboxMessage, outcome: AttemptOutcome, now: number): InboxChange {
-  const before = changeable(message);
+export function settled(message: InboxMessage, outcome: AttemptOutcome, now: number): InboxMessage {
   const sending = message.state === 'replied';
   const uncounted = () => (sending ? unsent(message) : unrun(message));
   switch (outcome.kind) {
     case 'given_back':
-      return { ...before, ...uncounted(), next_attempt_at: now };
+      return { ...message, ...uncounted(), next_attempt_at: now };
     case 'again':
       return {
-        ...before,
+        ...message,
         ...failed(message, outcome.failure),
         state: sending ? 'replied' : 'waiting',
         passing: message.passing + (sending || outcome.counts ? 0 : 1),
@@ -43,9 +24,9 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
       };
     case 'notify':
       // The run was committed after all, so the person gets the reply and no notice of a failure.
-      if (sending) return { ...before, ...unsent(message), interrupted: 0, next_attempt_at: now };
+      if (sending) return { ...message, ...unsent(message), interrupted: 0, next_attempt_at: now };
       return {
-        ...before,
+        ...message,
         ...(outcome.begun === false ? unrun(message) : {}),
         state: 'replied',
         notice: outcome.notice,
@@ -58,11 +39,11 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
       };
     case 'sent': {
       const end = message.notice === null ? ({ state: 'done', failure: null } as const) : FAILED;
-      return { ...before, ...end, notice_failure: null, interrupted: 0, ended_at: now };
+      return { ...message, ...end, notice_failure: null, interrupted: 0, ended_at: now };
     }
     case 'failed':
       return {
-        ...before,
+        ...message,
         ...(outcome.begun === false ? uncounted() : {}),
         ...failed(message, outcome.failure),
         ...FAILED,
@@ -75,37 +56,17 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
 const FAILED = { state: 'failed' } as const;
 
 /** Records a failure. The failure to send a notice never replaces the failure of the run. */
-function failed({ notice }: InboxMessage, failure: string): Partial<InboxChange> {
+function failed({ notice }: InboxMessage, failure: string): Partial<InboxMessage> {
   return notice === null ? { failure } : { notice_failure: failure };
 }
 
-function unrun({ attempts, first_run_at }: InboxMessage): Partial<InboxChange> {
+function unrun({ attempts, first_run_at }: InboxMessage): Partial<InboxMessage> {
   const left = attempts - 1;
   return { state: 'waiting', attempts: left, first_run_at: left === 0 ? null : first_run_at };
 }
 
-function unsent({ sends }: InboxMessage): Partial<InboxChange> {
+function unsent({ sends }: InboxMessage): Partial<InboxMessage> {
   return { sends: sends - 1 };
-}
-
-function changeable(message: InboxMessage): InboxChange {
-  const { state, attempts, passing, first_run_at, sends, text_stored_at, parts_sent, interrupted } = message;
-  const { next_attempt_at, notice, failure, notice_failure, ended_at } = message;
-  return {
-    state,
-    attempts,
-    passing,
-    first_run_at,
-    sends,
-    text_stored_at,
-    parts_sent,
-    interrupted,
-    next_attempt_at,
-    notice,
-    failure,
-    notice_failure,
-    ended_at,
-  };
 }
 
 /** A message with the wait and the end of its record that follow from its new state. */
