@@ -27,12 +27,12 @@ export const ACTION: Kind<StoredAction> = {
   expires: ({ expires_at }) => expires_at,
   indexes: ({ action, asked_by, unsent_replies = [], serial }) => {
     const { state, session_tag, turn_key, platform, user_id } = action;
-    if (state !== 'pending') return [[`turn ${turn_key}`, serial]];
-    const places: IndexEntry[] = [[`pending in ${session_tag}`, serial]];
+    if (state !== 'pending') return [[ofTurn(turn_key), serial]];
+    const places: IndexEntry[] = [[pendingIn(session_tag), serial]];
     const unsent = unsent_replies.map(({ message_id }) => message_id);
     if (asked_by !== null && action.asked_at === null) unsent.push(asked_by);
-    for (const message_id of new Set(unsent)) places.push([`asked by ${message_id}`, serial]);
-    if (platform !== null && user_id !== null) places.push([pendingKey(platform, user_id), serial]);
+    for (const message_id of new Set(unsent)) places.push([askedBy(message_id), serial]);
+    if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
     const person = byPersonOrNull(action.person);
     if (person !== null) places.push([pendingFor(person), serial]);
     return places;
@@ -40,13 +40,28 @@ export const ACTION: Kind<StoredAction> = {
   isWide: (index) => index.startsWith('turn '),
 };
 
+/** The index of the actions of a turn that are not pending. */
+export function ofTurn(turn_key: string): string {
+  return `turn ${turn_key}`;
+}
+
+/** The index of the pending actions of a session. */
+export function pendingIn(session_tag: string | null): string {
+  return `pending in ${session_tag}`;
+}
+
+/** The index of the pending actions about which the reply of an inbox message says something. */
+export function askedBy(message_id: string): string {
+  return `asked by ${message_id}`;
+}
+
 /** The index of the pending actions of a person. @param person `byPerson` */
 export function pendingFor(person: string): string {
   return `pending for ${person}`;
 }
 
 /** The index of the pending actions of a platform's user. */
-export function pendingKey(platform: string, user_id: string): string {
+export function pendingOf(platform: string, user_id: string): string {
   return `pending of ${JSON.stringify([platform, user_id])}`;
 }
 

@@ -3,7 +3,7 @@ import { holdsKey, noteStarted } from '../idempotency.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { listed } from '../listed.ts';
 import { declinedIn, findSession, noteDeclined } from '../sessions/session-document.ts';
-import { ACTION, actionsOfQuestion, asItIsNow, change, isOpen } from './action-document.ts';
+import { ACTION, actionsOfQuestion, asItIsNow, change, isOpen, ofTurn } from './action-document.ts';
 import {
   type Action,
   type ActionFilter,
@@ -138,7 +138,7 @@ function sentIn(tx: Tx, session_tag: string): Action[] {
 
 /** `ActionStore.ofTurn`. */
 export function actionsOfTurn(tx: Tx, turn_key: string): Action[] {
-  return tx.first(ACTION, `turn ${turn_key}`, READ_MAX).map(({ doc }) => doc.action);
+  return tx.first(ACTION, ofTurn(turn_key), READ_MAX).map(({ doc }) => doc.action);
 }
 
 function areHeld(tx: Tx, { session, key }: RunClaims): boolean {

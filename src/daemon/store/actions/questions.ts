@@ -3,10 +3,12 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { findSession } from '../sessions/session-document.ts';
 import {
   ACTION,
+  askedBy,
   change,
   isPending,
   pendingFor,
-  pendingKey,
+  pendingIn,
+  pendingOf,
   put,
   type StoredAction,
 } from './action-document.ts';
@@ -33,7 +35,7 @@ const SEEN_MAX = 20;
 export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRetentionMs: number): void {
   const [first] = added;
   if (first === undefined) return;
-  for (const stored of pendingIn(tx, first.session_tag))
+  for (const stored of waiting(tx, pendingIn(first.session_tag)))
     if (stored.action.principal === first.principal) withdraw(tx, stored);
   for (const { asked_by, answer_ms, unasked_ms, ...action } of added)
     tx.put(ACTION, action.action_id, {
@@ -57,7 +59,7 @@ export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRe
  * expired question to the same person is no longer the end of the newest reply.
  */
 export function noteReply(tx: Tx, session_tag: string, reply: ReplyToAsked): void {
-  for (const stored of indexed(tx, `pending in ${session_tag}`)) {
+  for (const stored of indexed(tx, pendingIn(session_tag))) {
     if (stored.action.principal !== reply.principal) continue;
     const question_id = toQuestionId(stored.action);
     if (!isPending(stored.action, tx.now)) expire(tx, stored);
@@ -79,7 +81,7 @@ function noteOpen(tx: Tx, stored: StoredAction, { sent_by, repeats }: ReplyToAsk
 
 /** Records that the reply of this inbox message was sent, and with it the question at its end, if it has one. */
 export function noteAsked(tx: Tx, message_id: string): void {
-  for (const stored of askedBy(tx, message_id)) {
+  for (const stored of waiting(tx, askedBy(message_id))) {
     const { action, asked_by, unsent_replies = [] } = stored;
     const asks =
       asked_by === message_id || unsent_replies.some((one) => one.asks && one.message_id === message_id);
@@ -99,7 +101,7 @@ export function noteAsked(tx: Tx, message_id: string): void {
 export function noteNotice(tx: Tx, session_id: string, user_id: string): void {
   const found = findSession(tx, session_id);
   if (found === null) return;
-  for (const stored of pendingIn(tx, sessionTag(found.session)))
+  for (const stored of waiting(tx, pendingIn(sessionTag(found.session))))
     if (stored.action.user_id === user_id) change(tx, stored, seen(tx, stored, false));
 }
 
@@ -107,7 +109,7 @@ export function noteNotice(tx: Tx, session_id: string, user_id: string): void {
  * Records that the reply of this message will not be sent. Withdraws the actions whose question was in no other reply.
  */
 export function dropUnasked(tx: Tx, message_id: string): void {
-  for (const stored of askedBy(tx, message_id)) {
+  for (const stored of waiting(tx, askedBy(message_id))) {
     const unsent_replies = (stored.unsent_replies ?? []).filter((one) => one.message_id !== message_id);
     const isAsked = stored.action.asked_at !== null || unsent_replies.some(({ asks }) => asks);
     const isAskedElsewhere = isAsked || stored.asked_by !== message_id;
@@ -130,7 +132,7 @@ export function withdrawActions(tx: Tx, of: WithdrawnActions): void {
 
 /** Withdraws the pending actions of a session that ends. */
 export function withdrawIn(tx: Tx, session_tag: string): void {
-  for (const stored of pendingIn(tx, session_tag)) withdraw(tx, stored);
+  for (const stored of waiting(tx, pendingIn(session_tag))) withdraw(tx, stored);
 }
 
 /** Withdraws all pending actions. */
@@ -151,23 +153,15 @@ export function pendingActionsFor(tx: Tx, person: string): Action[] {
 
 /** The actions of a session whose question has expired, and is still the end of the newest reply to its person. */
 export function lapsedActionsIn(tx: Tx, session_tag: string): Action[] {
-  return indexed(tx, `pending in ${session_tag}`)
+  return indexed(tx, pendingIn(session_tag))
     .map(({ action }) => action)
     .filter((action) => !isPending(action, tx.now));
 }
 
 /** `ActionStore.pendingIn`. */
 export function pendingActionsIn(tx: Tx, session_tag: string): Action[] {
-  const found = pendingIn(tx, session_tag).map(({ action }) => action);
+  const found = waiting(tx, pendingIn(session_tag)).map(({ action }) => action);
   return found.length > 0 && findSession(tx, session_tag) !== null ? found : [];
-}
-
-function pendingIn(tx: Tx, session_tag: string): StoredAction[] {
-  return waiting(tx, `pending in ${session_tag}`);
-}
-
-function askedBy(tx: Tx, message_id: string): StoredAction[] {
-  return waiting(tx, `asked by ${message_id}`);
 }
 
 /** The actions of an index of pending ones that have not expired. */
@@ -190,10 +184,10 @@ function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
     return stored !== null && isPending(stored.action, tx.now) ? [stored] : [];
   }
   if ('session_tag' in of)
-    return pendingIn(tx, of.session_tag).filter(
+    return waiting(tx, pendingIn(of.session_tag)).filter(
       ({ action: { person } }) => of.of === undefined || person === of.of,
     );
-  return waiting(tx, pendingKey(of.platform, of.user_id)).filter(
+  return waiting(tx, pendingOf(of.platform, of.user_id)).filter(
     ({ action: { person } }) => person === null || person !== of.keep,
   );
 }
