@@ -3,7 +3,7 @@ import { MESSAGE } from './inbox/inbox-document.ts';
 import type { Kernel } from './kernels/kernel.ts';
 import { RECORDING } from './recordings.ts';
 import { SESSION, sessionIds } from './sessions/session-document.ts';
-import type { TraceRings } from './traces.ts';
+import { messageIds, type TraceRings } from './traces.ts';
 
 /**
  * The ids by which administrators name what is stored, so that they can write only the beginning of one. Both methods
@@ -74,7 +74,7 @@ async function* scanIds(
     case 'message':
       for await (const { doc } of kernel.scan(MESSAGE)) {
         const { id: of, request_id, message_id, platform } = doc.message;
-        yield* named(of, [of, request_id, ...platformIds(platform, message_id)]);
+        yield* named(of, [of, request_id, ...messageIds(platform, message_id)]);
       }
       return;
     case 'feedback':
@@ -83,18 +83,17 @@ async function* scanIds(
       return;
     case 'recording':
       for await (const { key: of, doc } of kernel.scan(RECORDING))
-        yield* named(of, [of, doc.request_id, ...platformIds(doc.platform, doc.message_id)]);
+        yield* named(of, [of, doc.request_id, ...messageIds(doc.platform, doc.message_id)]);
       return;
     case 'trace':
       for (const ring of [rings.answered, rings.refused]) {
-        const isFound = ({ ids }: { ids: readonly string[] }) => ids.some((id) => id.startsWith(text));
         const found = await kernel.found(ring, {
-          isFound: (kept) => isFound({ ids: ring.ids(kept) }),
+          isFound: (kept) => ring.ids(kept).some((id) => id.startsWith(text)),
           limit: TRACES_MAX,
         });
         for (const { trace } of found) {
           const { turn_id: of, request_id, session_id, message_id, platform } = trace;
-          yield* named(of, [of, request_id, ...platformIds(platform, message_id)]);
+          yield* named(of, [of, request_id, ...messageIds(platform, message_id)]);
           if (session_id !== null) yield { id: session_id, of: session_id };
         }
       }
@@ -103,10 +102,6 @@ async function* scanIds(
 
 /** How many traces a search for the beginning of an id reads at most, the newest first. */
 const TRACES_MAX = 1000;
-
-function platformIds(platform: string, message_id: string | null): string[] {
-  return message_id === null ? [] : [message_id, `${platform}:${message_id}`];
-}
 
 function* named(of: string, ids: readonly string[]): Generator<StoredId> {
   for (const id of ids) yield { id, of };

@@ -1,7 +1,7 @@
 import type { PersonKey } from '../identity/identity.ts';
 import { readMark } from '../identity/seal.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
-import { ERASED, erasedKey } from './traces.ts';
+import { erasedKey, isErased, messageIds } from './traces.ts';
 
 /**
  * Recordings of runs. The layer above seals what a run saw and said; the store reads only whose words
@@ -162,10 +162,7 @@ function keep(tx: Tx, recording: NewRecording, bounds: RecordingBounds): Recordi
   const { turn_id, session_id, session_tag, turns } = known;
   const bytes = Buffer.byteLength(content) + HEAD_BYTES;
   if (bytes > Math.min(RECORDING_MAX_BYTES, bounds.recordingsMaxBytes)) return 'too_large';
-  const isErased = [turn_id, session_id, session_tag, ...turns].some(
-    (id) => tx.get(ERASED, erasedKey(id)) !== null,
-  );
-  if (isErased) return 'erased';
+  if (isErased(tx, [turn_id, session_id, session_tag, ...turns])) return 'erased';
   const earlier = tx.get(RECORDING, turn_id);
   if (earlier) dropRecording(tx, earlier);
   const slices = liveSlices(tx, bounds);
@@ -200,7 +197,7 @@ function putRecording(tx: Tx, head: Head, content: string): void {
 }
 
 function listIds({ request_id, message_id, platform }: Head): string[] {
-  return [request_id, ...(message_id === null ? [] : [message_id, `${platform}:${message_id}`])];
+  return [request_id, ...messageIds(platform, message_id)];
 }
 
 /** The slices without those whose recordings have all expired. */
@@ -229,9 +226,13 @@ function counted(
 ): Slice[] {
   const known = slices.find((slice) => slice.from === from);
   const slice = known ?? { from, to: from + sliceLength(bounds), kept: 0, provisional: 0 };
+  return [...slices.filter((one) => one !== known), withBytes(slice, provisional, bytes)];
+}
+
+/** A slice with more bytes of recordings, or with fewer if `bytes` is negative. */
+function withBytes(slice: Slice, provisional: boolean, bytes: number): Slice {
   const member = provisional ? 'provisional' : 'kept';
-  const changed = { ...slice, [member]: Math.max(0, slice[member] + bytes) };
-  return [...slices.filter((one) => one !== known), changed];
+  return { ...slice, [member]: Math.max(0, slice[member] + bytes) };
 }
 
 /** Deletes the oldest recordings, at least one, until this many bytes are free or the step has deleted enough. */
@@ -244,8 +245,7 @@ function makeRoom(tx: Tx, slices: readonly Slice[], bytes: number): void {
   for (const { doc } of found) {
     if (free >= bytes) break;
     free += doc.bytes;
-    const member = doc.provisional ? 'provisional' : 'kept';
-    left = { ...left, [member]: Math.max(0, left[member] - doc.bytes) };
+    left = withBytes(left, doc.provisional, -doc.bytes);
     deleteRecording(tx, doc);
   }
   // What is still counted belongs to recordings that have expired.
@@ -265,11 +265,10 @@ export function dropRecording(tx: Tx, { turn_id }: Pick<Head, 'turn_id'>): void 
   if (head === null) return;
   deleteRecording(tx, head);
   const slices = tx.get(SLICE_LIST, '')?.slices ?? [];
-  const member = head.provisional ? 'provisional' : 'kept';
   putSlices(
     tx,
     slices.map((slice) =>
-      slice.from === head.slice ? { ...slice, [member]: Math.max(0, slice[member] - head.bytes) } : slice,
+      slice.from === head.slice ? withBytes(slice, head.provisional, -head.bytes) : slice,
     ),
   );
 }

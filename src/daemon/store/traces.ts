@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from './bounds.ts';
-import type { Kernel, Kind, Ring, Tx } from './kernels/kernel.ts';
+import type { Kernel, Kind, Ring, RingQuery, Tx } from './kernels/kernel.ts';
 
 /** A user of one channel. Without `platform`: all users with this id, on any channel. */
 interface TraceUser {
@@ -39,6 +39,11 @@ export const ERASED: Kind<{ expires_at: number }> = {
 /** The hash of an id: the id itself is erased. */
 export function erasedKey(id: string): string {
   return createHash('sha256').update(id).digest('hex');
+}
+
+/** Whether one of these ids was erased lately. */
+export function isErased(tx: Tx, ids: readonly (string | null)[]): boolean {
+  return ids.some((id) => id !== null && tx.get(ERASED, erasedKey(id)) !== null);
 }
 
 /**
@@ -99,7 +104,8 @@ export function traceRings(bounds: {
   return { answered: ring('traces', bounds.tracesMax), refused: ring('refused', bounds.refusedMax) };
 }
 
-function messageIds(platform: string, message_id: string | null): string[] {
+/** The ids by which a message of a platform is found: its own, alone and with the channel's name before it. */
+export function messageIds(platform: string, message_id: string | null): string[] {
   return message_id === null ? [] : [message_id, `${platform}:${message_id}`];
 }
 
@@ -109,34 +115,27 @@ function userId(user_id: string): string {
 }
 
 export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
-  const newest = async (id: string, isFound: (kept: KeptTrace) => boolean = () => true) => {
-    const found = await Promise.all(
-      [rings.answered, rings.refused].map((ring) =>
-        kernel.found(ring, { id, isFound, limit: TRACES_FOUND_MAX }),
-      ),
-    );
-    return found
+  /** The newest traces of each ring that the query selects, in the order of storing. */
+  const found = async (query: RingQuery<KeptTrace>) => {
+    const both = await Promise.all([rings.answered, rings.refused].map((ring) => kernel.found(ring, query)));
+    return both
       .flat()
       .sort((a, b) => a.kept_at - b.kept_at)
-      .slice(-TRACES_FOUND_MAX)
       .map(({ trace }) => trace);
   };
+  const newest = async (query: Omit<RingQuery<KeptTrace>, 'limit'>) =>
+    (await found({ ...query, limit: TRACES_FOUND_MAX })).slice(-TRACES_FOUND_MAX);
   return {
     keep: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.answered, trace)),
     keepRefused: (trace, client = null) =>
       kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace, client)),
-    async recent(limit) {
-      const found = await Promise.all(
-        [rings.answered, rings.refused].map((ring) => kernel.found(ring, { limit })),
-      );
-      return found
-        .flat()
-        .sort((a, b) => a.kept_at - b.kept_at)
-        .map(({ trace }) => trace);
-    },
-    find: (id) => newest(id),
+    recent: (limit) => found({ limit }),
+    find: (id) => newest({ id }),
     findOf: ({ platform, user_id }) =>
-      newest(userId(user_id), ({ trace }) => platform === undefined || trace.platform === platform),
+      newest({
+        id: userId(user_id),
+        isFound: ({ trace }) => platform === undefined || trace.platform === platform,
+      }),
   };
 }
 
@@ -146,10 +145,8 @@ function keepUnlessErased(
   trace: TraceRecord,
   client: string | null = null,
 ): void {
-  const isErased = [trace.turn_id, trace.session_id].some(
-    (id) => id !== null && tx.get(ERASED, erasedKey(id)) !== null,
-  );
-  if (!isErased) tx.log(ring, { kept_at: tx.now, trace, ...(client === null ? {} : { client }) });
+  if (!isErased(tx, [trace.turn_id, trace.session_id]))
+    tx.log(ring, { kept_at: tx.now, trace, ...(client === null ? {} : { client }) });
 }
 
 export function keepTrace(tx: Tx, ring: Ring<KeptTrace>, trace: TraceRecord): void {

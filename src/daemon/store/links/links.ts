@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { PersonKey, TokenOrigin } from '../../identity/identity.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { listed } from '../listed.ts';
 import { byPersonOrNull } from '../persons/by-person.ts';
 import { type NewLinkNotice, putNotice } from './link-notices.ts';
-import { LINK_RENEWAL } from './link-renewal-document.ts';
+import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 import { answerQuestion, endQuestion } from './waiting-questions.ts';
 
@@ -129,11 +128,11 @@ export const LINK: Kind<StoredLink> = {
     text: ({ token }) => token,
     beside: ({ token, alias, person, how, name, made_at, expiry_notified }): BesideLink => ({
       ...{ alias, person, how, name, made_at },
-      notified: expiry_notified ? hashToken(token) : null,
+      notified: expiry_notified ? hashOfToken(token) : null,
     }),
     read(token, { key, ends_at, beside, now }) {
       const { notified, ...others } = (beside ?? NOTHING_BESIDE) as BesideLink;
-      const expiry_notified = notified !== null && notified === hashToken(token);
+      const expiry_notified = notified !== null && notified === hashOfToken(token);
       return { key, token, expires_at: ends_at ?? now + LINK_MS, expiry_notified, ...others };
     },
   },
@@ -148,10 +147,6 @@ const NOTHING_BESIDE = {
 export function userOfKey(key: string): { platform: string; user_id: string } {
   const [platform = '', , ...rest] = key.split(':');
   return { platform, user_id: rest.join(':') };
-}
-
-function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('base64url');
 }
 
 /** For each alias, the key of the link that it was last bound to. */
