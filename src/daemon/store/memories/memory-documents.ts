@@ -1,9 +1,9 @@
 import type { MemoryOwner } from '../../identity/memory-owner.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { bestMemories } from './best-memories.ts';
 import type { Memory, MemoryStore } from './memories.ts';
 import { aliasChange } from './memories.ts';
 import { extractTerms, wantedTerms } from './memory-terms.ts';
-import { rankMemories } from './rank-memories.ts';
 
 interface StoredMemories {
   alias: string | null;
@@ -37,9 +37,9 @@ export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: numb
         keep(tx, owner, [memory, ...others]);
         return memory;
       }),
-    search: (owner, { text, words, limit, untainted = false }) =>
+    search: (owner, query) =>
       kernel.step((tx) => {
-        const wanted = wantedTerms(text, words);
+        const wanted = wantedTerms(query.text, query.words);
         const all = readMemories(tx, owner).map((memory) => {
           const terms = extractTerms(memory.text);
           const matches = wanted.map(({ term, prefix }) =>
@@ -47,10 +47,7 @@ export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: numb
           );
           return { ...memory, matches };
         });
-        return rankMemories(all, words)
-          .filter(({ tainted }) => !(untainted && tainted))
-          .slice(0, limit)
-          .map(({ matches: _matches, ...memory }) => memory);
+        return bestMemories(all, query).map(({ matches: _matches, ...memory }) => memory);
       }),
     list: (owner) => kernel.step((tx) => readMemories(tx, owner)),
     use: (owner, ids) =>

@@ -2,10 +2,10 @@ import type { MemoryOwner } from '../../../identity/memory-owner.ts';
 import type { Log } from '../../../process/log.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
+import { bestMemories } from '../../memories/best-memories.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories/memories.ts';
 import { aliasChange } from '../../memories/memories.ts';
 import { extractTerms, type WantedTerm, wantedTerms } from '../../memories/memory-terms.ts';
-import { rankMemories } from '../../memories/rank-memories.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate, readSteps } from './migrations.ts';
 
@@ -81,31 +81,21 @@ class PostgresMemories implements MemoryStore {
     });
   }
 
-  async search(
-    owner: MemoryOwner,
-    { text, words, limit, untainted = false }: MemoryQuery,
-  ): Promise<Memory[]> {
-    const wanted = wantedTerms(text, words);
+  async search(owner: MemoryOwner, query: MemoryQuery): Promise<Memory[]> {
+    const wanted = wantedTerms(query.text, query.words);
     await this.#settle(owner);
     const all = await this.#database.query<{
       memory_id: string;
       tainted: boolean;
-      created_at: string;
       matches: boolean[];
     }>(
-      `SELECT memory_id, tainted, created_at,
+      `SELECT memory_id, tainted,
          ARRAY(SELECT terms @@ wanted.query::tsquery FROM unnest($2::text[]) WITH ORDINALITY AS wanted (query, place)
                ORDER BY place) AS matches
        FROM agentd_memories WHERE owner = $1 ${NEWEST_FIRST}`,
       [owner.key, wanted.map(toQuery)],
     );
-    const ids = rankMemories(
-      all.map((row) => ({ ...row, created_at: Number(row.created_at) })),
-      words,
-    )
-      .filter(({ tainted }) => !(untainted && tainted))
-      .slice(0, limit)
-      .map(({ memory_id }) => memory_id);
+    const ids = bestMemories(all, query).map(({ memory_id }) => memory_id);
     if (ids.length === 0) return [];
     const rows = await this.#database.query<MemoryRow>(
       `SELECT ${COLUMNS} FROM agentd_memories WHERE owner = $1 AND memory_id = ANY($2)`,

@@ -1,10 +1,10 @@
 import type Database from 'better-sqlite3';
 import type { MemoryOwner } from '../../../identity/memory-owner.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
+import { bestMemories } from '../../memories/best-memories.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories/memories.ts';
 import { aliasChange } from '../../memories/memories.ts';
 import { extractTerms, type WantedTerm, wantedTerms } from '../../memories/memory-terms.ts';
-import { rankMemories } from '../../memories/rank-memories.ts';
 import type { SqliteKernel } from './kernel.ts';
 import { retrying } from './unavailable.ts';
 
@@ -55,8 +55,8 @@ export class SqliteMemories implements MemoryStore {
       `SELECT ${COLUMNS} FROM memories WHERE owner_no = +? ORDER BY created_at DESC, memory_no DESC`,
     );
     // Reads no texts, because only the texts of the best matches are needed.
-    this.#ranked = db.prepare<[number], Pick<MemoryRow, 'memory_no' | 'tainted' | 'created_at'>>(
-      `SELECT memory_no, tainted, created_at FROM memories WHERE owner_no = +?
+    this.#ranked = db.prepare<[number], Pick<MemoryRow, 'memory_no' | 'tainted'>>(
+      `SELECT memory_no, tainted FROM memories WHERE owner_no = +?
        ORDER BY created_at DESC, memory_no DESC`,
     );
     this.#one = db.prepare<[number, number], MemoryRow>(
@@ -113,18 +113,17 @@ export class SqliteMemories implements MemoryStore {
     });
   }
 
-  async search(
-    owner: MemoryOwner,
-    { text, words, limit, untainted = false }: MemoryQuery,
-  ): Promise<Memory[]> {
+  async search(owner: MemoryOwner, query: MemoryQuery): Promise<Memory[]> {
     return this.#read(owner, (owner_no) => {
-      const found = wantedTerms(text, words).map((term) => new Set(this.#find.all(toMatch(owner_no, term))));
-      const all = this.#ranked
-        .all(owner_no)
-        .map((row) => ({ ...row, matches: found.map((rows) => rows.has(row.memory_no)) }));
-      return rankMemories(all, words)
-        .filter(({ tainted }) => !(untainted && tainted === 1))
-        .slice(0, limit)
+      const found = wantedTerms(query.text, query.words).map(
+        (term) => new Set(this.#find.all(toMatch(owner_no, term))),
+      );
+      const all = this.#ranked.all(owner_no).map(({ memory_no, tainted }) => ({
+        memory_no,
+        tainted: tainted === 1,
+        matches: found.map((rows) => rows.has(memory_no)),
+      }));
+      return bestMemories(all, query)
         .flatMap(({ memory_no }) => this.#one.get(owner_no, memory_no) ?? [])
         .map(toMemory);
     });

@@ -1,16 +1,21 @@
+import type { MemoryQuery } from './memories.ts';
+
 /** The properties that decide the rank of a memory. */
 interface RankedMemory {
-  created_at: number;
+  tainted: boolean;
   /** For each search term, whether the memory contains it. */
   matches: readonly boolean[];
 }
 
 /**
- * The memories that match, best first. A word counts more if fewer memories of the owner contain it, so that common
+ * The memories that a search finds, best first. A word counts more if fewer memories of the owner contain it, so that common
  * words hardly matter (the inverse document frequency of BM25). Of equally good memories, the newest comes first.
  * @param all all memories of the owner, newest first.
  */
-export function rankMemories<M extends RankedMemory>(all: readonly M[], words: 'some' | 'every'): M[] {
+export function bestMemories<M extends RankedMemory>(
+  all: readonly M[],
+  { words, limit, untainted = false }: Omit<MemoryQuery, 'text'>,
+): M[] {
   const terms = all[0]?.matches.length ?? 0;
   const weights = Array.from({ length: terms }, (_, term) => {
     const having = all.filter(({ matches }) => matches[term]).length;
@@ -24,5 +29,7 @@ export function rankMemories<M extends RankedMemory>(all: readonly M[], words: '
     .filter(isMatch)
     .map((memory) => ({ memory, score: score(memory) }))
     .sort((a, b) => b.score - a.score)
-    .map(({ memory }) => memory);
+    .map(({ memory }) => memory)
+    .filter(({ tainted }) => !(untainted && tainted))
+    .slice(0, limit);
 }
