@@ -25,8 +25,8 @@ export interface OpenOptions {
 const QUIET = { debug() {} };
 
 /**
- * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`) . The backend is loaded
- * only now, so that commands without a store do not load it.
+ * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`). The backend is loaded only now, so that
+ * commands without a store do not load it.
  * @throws StoreLocked if another daemon uses the store, StoreMissing if there is no store and it may not be created,
  * StoreOfAnotherLayout if another version wrote it, StoreTooOld if the Redis server is too old, StoreUnavailable if the
  * store cannot be read or written.

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type Database from 'better-sqlite3';
-import { giveToOwner } from '../../../files/make-directory.ts';
 import { BackupFailed } from '../../failures.ts';
+import { createOwnedFile } from './database.ts';
 import { asStoreFailure, isDamage } from './unavailable.ts';
 
 const UNFINISHED = '.new';
@@ -36,12 +36,7 @@ function notePath({ name }: Database.Database): string {
 function noteBackup(db: Database.Database): void {
   const note = notePath(db);
   rmSync(note, { force: true });
-  const made = openSync(note, 'wx', 0o600);
-  try {
-    giveToOwner(made, dirname(note));
-  } finally {
-    closeSync(made);
-  }
+  createOwnedFile(note);
 }
 
 function writeCopy(db: Database.Database, path: string): void {

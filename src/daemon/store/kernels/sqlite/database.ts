@@ -11,7 +11,7 @@ const COMMAND_BUSY_MS = 5000;
 
 /**
  * How long the daemon waits while another process writes, ms. Waiting blocks the event loop, so the daemon retries
- * instead (writer.ts).
+ * instead (`CommitSchedule`).
  */
 const DAEMON_BUSY_MS = 20;
 
@@ -41,14 +41,19 @@ export function createPrivateFile(path: string): void {
   try {
     // `wx` fails if the file exists. Opening and closing an existing file would drop the locks that this process holds
     // on it.
-    const file = openSync(path, 'wx', 0o600);
-    try {
-      giveToOwner(file, dirname(path));
-    } finally {
-      closeSync(file);
-    }
+    createOwnedFile(path);
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw new StoreUnavailable(error);
+  }
+}
+
+/** Creates an empty file (0600) that belongs to the owner of its directory. @throws EEXIST if it exists. */
+export function createOwnedFile(path: string): void {
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    giveToOwner(file, dirname(path));
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -82,6 +82,11 @@ export class Documents {
     return this.#hasVolatile && kind?.isVolatile === true;
   }
 
+  /** Whether the memory has what the table has not. */
+  isOnlyHere({ row, isDirty, version, shelf }: Entry): boolean {
+    return row !== 0 || isDirty || (version !== null && this.isVolatile(shelf));
+  }
+
   shelf(kind: Kind<never, unknown>): Shelf {
     const shelf = this.shelfNamed(kind.name);
     shelf.kind ??= kind as Kind<unknown, unknown>;
@@ -267,7 +272,7 @@ export class Documents {
     this.settle();
     this.#undo.length = 0;
     this.#held.dropUnused(
-      (entry) => !this.#isNeeded(entry),
+      (entry) => !this.isOnlyHere(entry),
       (entry) => this.#remove(entry),
     );
   }
@@ -331,11 +336,6 @@ export class Documents {
     entry.shelf.entries.delete(entry.key);
     this.#held.remove(entry);
     this.#held.size -= measureSize(entry.version);
-  }
-
-  /** Whether the memory has what the table has not. */
-  #isNeeded({ row, isDirty, version, shelf }: Entry): boolean {
-    return row !== 0 || isDirty || (version !== null && this.isVolatile(shelf));
   }
 
   #loadIndexes(shelf: Shelf): Indexes {

@@ -163,10 +163,7 @@ export class SqliteKernel implements Kernel {
     const now = this.#clock.now();
     const here = await this.read(() =>
       [...shelf.entries.values()]
-        .filter(
-          ({ row, isDirty, version }) =>
-            row !== 0 || isDirty || (version !== null && this.documents.isVolatile(shelf)),
-        )
+        .filter((entry) => this.documents.isOnlyHere(entry))
         .map(({ key, version }): Scanned => ({ hash: hashOf(shelf.name, key), id: 0, key, version })),
     );
     const known = new Set(here.map(({ key }) => key));

@@ -30,28 +30,31 @@ const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
 
 /** Whether the environment caused a failure, and not a defect of the program. */
 export function isEnvironmentFailure(error: unknown): boolean {
-  return error instanceof Database.SqliteError && ENVIRONMENT.test(error.code);
+  return hasCode(error, ENVIRONMENT);
 }
 
 /** Whether another process holds the lock of the database. Nothing was written: the caller can try again. */
 export function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && BUSY.test(error.code);
+  return hasCode(error, BUSY);
 }
 
 /** Whether a write may have failed for lack of space. Also accepts the error of a store method. */
 export function isOutOfSpace(error: unknown): boolean {
-  const failure = error instanceof StoreUnavailable ? error.cause : error;
-  return failure instanceof Database.SqliteError && NO_SPACE.test(failure.code);
+  return hasCode(error instanceof StoreUnavailable ? error.cause : error, NO_SPACE);
 }
 
 /** Whether a commit failed before all of its data was written, so that SQLite has undone the commit. */
 export function isUnwritten(error: unknown): boolean {
-  return error instanceof Database.SqliteError && UNWRITTEN.test(error.code);
+  return hasCode(error, UNWRITTEN);
 }
 
 /** Whether a failure means that the file is not a database, or is damaged. */
 export function isDamage(error: unknown): error is Error {
-  return error instanceof Database.SqliteError && DAMAGE.test(error.code);
+  return hasCode(error, DAMAGE);
+}
+
+function hasCode(error: unknown, codes: RegExp): error is Error {
+  return error instanceof Database.SqliteError && codes.test(error.code);
 }
 
 /** Converts a failure of the environment to `StoreUnavailable`; returns any other error unchanged. */
