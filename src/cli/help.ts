@@ -1,6 +1,7 @@
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
+import { wrapText } from '../daemon/admin/texts.ts';
 import { COMMANDS, type CommandExamples } from './command.ts';
-import { hang, wrapText } from './wrap-text.ts';
+import { hang } from './hang.ts';
 
 /** A complaint of a user, and the commands that show its cause. */
 interface Complaint {

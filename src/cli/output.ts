@@ -5,9 +5,10 @@ import {
   printable,
   printableLines,
   withoutControls,
+  wrapText,
 } from '../daemon/admin/texts.ts';
+import { hang } from './hang.ts';
 import { isoTime, relativeTime } from './names/typed-values.ts';
-import { hang, wrapText } from './wrap-text.ts';
 
 /** Everything that a command prints: data to stdout (text, or one JSON document with `--json`), the rest to stderr. */
 export interface Output {

@@ -5,13 +5,12 @@ import {
   maskSecrets,
   toSettings,
 } from '../../daemon/admin/settings.ts';
-import { printable } from '../../daemon/admin/texts.ts';
+import { printable, wrapText } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type CheckOutcome, createFindings, type Finding } from '../doctor/finding.ts';
 import type { Output } from '../output.ts';
-import { wrapText } from '../wrap-text.ts';
 
 export const command: CommandRecord = {
   description: [

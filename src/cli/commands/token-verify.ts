@@ -1,4 +1,4 @@
-import { Secret } from '../../daemon/admin/texts.ts';
+import { Secret, wrapText } from '../../daemon/admin/texts.ts';
 import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
 import { adviceFor } from '../advice/advice.ts';
 import { EXIT } from '../cli-error.ts';
@@ -8,7 +8,6 @@ import { durationInWords, isoTime, isoTimeOrNull } from '../names/typed-values.t
 import type { Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
-import { wrapText } from '../wrap-text.ts';
 
 export const command: CommandRecord = {
   description:

@@ -1,6 +1,6 @@
 import type { PassedState } from '../../daemon/admin/records.ts';
 import { adviceFor } from '../advice/advice.ts';
-import { hang } from '../wrap-text.ts';
+import { hang } from '../hang.ts';
 import { channelInWords } from './channel-titles.ts';
 
 /** The states of a session (agentd-identity(7), "States of a session"), in words. */

@@ -1,7 +1,6 @@
 import { readPressPayload } from '../../channel/index.ts';
-import { cutText, escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
+import { cutText, escapeControls, maskTokens, printable, wrapText } from '../../daemon/admin/texts.ts';
 import { indent } from '../output.ts';
-import { wrapText } from '../wrap-text.ts';
 import { isAnswered, type SimulationEvent, type Summary } from './simulation.ts';
 
 /** What the further lines of a text begin with. */

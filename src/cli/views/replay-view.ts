@@ -1,7 +1,7 @@
 import type { RecordedRun, Recording, Replayed, ReplayedCall } from '../../daemon/admin/replay.ts';
+import { wrapText } from '../../daemon/admin/texts.ts';
 import { isoTime } from '../names/typed-values.ts';
 import type { Output } from '../output.ts';
-import { wrapText } from '../wrap-text.ts';
 
 /** The width of both columns together if the output is not a terminal. */
 const USUAL_WIDTH = 120;

@@ -1,12 +1,12 @@
 import type { TraceLine, TraceRecord } from '../../daemon/admin/store.ts';
-import { printable, quoteValue } from '../../daemon/admin/texts.ts';
+import { printable, quoteValue, wrapText } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice/advice.ts';
+import { hang } from '../hang.ts';
 import type { MessageTrace } from '../message-traces.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { codeLegend } from '../names/code-words.ts';
 import { isoTime } from '../names/typed-values.ts';
 import { type Column, type Output, toJson } from '../output.ts';
-import { hang, wrapText } from '../wrap-text.ts';
 import { ACTION_COLUMNS, type ActionView } from './action-view.ts';
 import { FEEDBACK_COLUMNS, feedbackInWords, feedbackView } from './feedback-view.ts';
 

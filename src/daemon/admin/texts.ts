@@ -12,4 +12,5 @@ export {
   printableLines,
   quoteValue,
   withoutControls,
+  wrapText,
 } from '../texts/printable.ts';

@@ -1,4 +1,5 @@
 import type { ChannelPlugin, ChannelText, SettingRecord } from '../../channel/index.ts';
+import { wrapText } from '../texts/printable.ts';
 import { type TextRecord, textRecords } from '../texts/text-records.ts';
 import { SETTINGS } from './settings.ts';
 import { fileSetting, rightForm, shown } from './value.ts';
@@ -207,17 +208,5 @@ const RESERVED = /^(?:true|false|yes|no|on|off|null|~)$/i;
 
 /** `##` distinguishes a comment from a setting that is commented out. */
 function comment(paragraphs: readonly string[]): string[] {
-  return paragraphs.flatMap((paragraph) => wrap(paragraph).map((line) => `## ${line}`));
-}
-
-function wrap(text: string): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > WIDTH) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
+  return paragraphs.flatMap((paragraph) => wrapText(paragraph, WIDTH).map((line) => `## ${line}`));
 }
