@@ -16,7 +16,7 @@ export type { EffectiveSetting } from '../settings/check.ts';
  * daemon. Reading settings loads their records and checks, so each function loads them when it is called.
  */
 export type { ConfiguredChannel } from '../settings/configure/configure.ts';
-export { DEFAULT_ENV_FILE } from '../settings/sources.ts';
+export { DEFAULT_ENV_FILE } from '../settings/env-file.ts';
 export type { AgentEntry, ConfigLocation, Configuration, Inspection, Purpose, SettingProblem, Settings };
 export { ConfigurationError };
 

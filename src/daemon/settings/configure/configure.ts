@@ -5,18 +5,12 @@ import { type ConfiguredChannel, type LoadedPlugins, loadPlugins } from '../../c
 import { Texts } from '../../texts/texts.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
 import { checkRecords, type EffectiveSetting, GUARDED, Validation } from '../check.ts';
+import { DEFAULT_ENV_FILE } from '../env-file.ts';
 import { ConfigurationError, type SettingProblem } from '../problem.ts';
 import type { Need } from '../records/record.ts';
 import { fileSettings, looseFileWarnings, readSecretFiles } from '../secret-files.ts';
 import { SETTINGS, type Settings } from '../settings.ts';
-import {
-  type ConfigLocation,
-  DEFAULT_ENV_FILE,
-  given,
-  isBlank,
-  readSources,
-  type Sources,
-} from '../sources.ts';
+import { type ConfigLocation, given, isBlank, readSources, type Sources } from '../sources.ts';
 import { readValue } from '../value.ts';
 import { activate } from './activate.ts';
 import { readAgentEntries } from './agent-entries.ts';

@@ -3,7 +3,8 @@ import type { AgentEntry } from '../../agents/agent-entry.ts';
 import { listedKeys } from '../../identity/keys.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
 import type { Validation } from '../check.ts';
-import { type ConfigLocation, DEFAULT_ENV_FILE, type Sources } from '../sources.ts';
+import { DEFAULT_ENV_FILE } from '../env-file.ts';
+import type { ConfigLocation, Sources } from '../sources.ts';
 
 /** The absolute paths of the files that a configuration consists of. Some of them may not exist. */
 export interface ConfigurationFiles {
