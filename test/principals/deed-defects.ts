@@ -154,7 +154,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
   'unlisted-receipt': {
     says: 'a web client is not told about actions that have failed',
     theme: 'deeds',
-    shows: /told: the list says|question: the reply asks about nothing/,
+    shows: /told:|question: the reply asks about nothing/,
     changes: [
       {
         file: 'src/daemon/message/reply/reports.ts',

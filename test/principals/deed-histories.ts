@@ -167,8 +167,12 @@ function stopped(chance: Chance): Moves {
   };
   return [
     [{ ...order(chance, who, at), token: 'own', stopAfter: null }],
-    chance.is(0.3) ? [answer, rival(chance, who, at)] : [answer],
-    [{ ...order(chance, who, at, 1), token: 'own', overSse: false }],
+    chance.weighted<() => Moves[number]>([
+      [() => [answer], 6],
+      [() => [answer, rival(chance, who, at)], 3],
+      [() => [answer, signOut(who, 'all')], 1],
+    ])(),
+    [{ ...order(chance, who, at, 1), token: chance.pick(['own', 'anew'] as const), overSse: false }],
     ...(chance.is(0.5) ? [[decide(chance, who, at)]] : []),
   ];
 }

@@ -85,7 +85,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'any-issuer': {
     says: 'a token that was issued by, or for, another application is accepted',
     theme: 'web',
-    shows: /identity: the message acted for \w+, but must act for nobody/,
+    shows: /identity: the message acted for \w+, but must act for nobody|refused: it was answered 403/,
     changes: [
       {
         file: 'src/daemon/identity/token-checks.ts',
@@ -221,7 +221,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'late-word': {
     says: 'a "yes" to what the agent said connects a chat',
     theme: 'chats',
-    shows: /session: the sender sees (?:on_site|done), but must see question/,
+    shows:
+      /session: the sender sees (?:on_site|done), but must see question|identity: 1 messages were answered without need/,
     changes: [
       {
         file: 'src/daemon/inbox/link-codes.ts',
