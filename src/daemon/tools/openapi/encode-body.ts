@@ -6,8 +6,8 @@ import {
   formBody,
   multipartBody,
 } from '../downstream/form-body.ts';
-import { type FormFile, isFileLike, readFormFile } from '../downstream/form-file.ts';
-import { concreteTypes, hasFields, MAX_FILE_BYTES, parseEssence } from './media-type.ts';
+import { type FormFile, readFormFile } from '../downstream/form-file.ts';
+import { concreteTypes, hasFields, isGivenAsFile, MAX_FILE_BYTES, parseEssence } from './media-type.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { type ParameterForm, queryPairs, UnusableArgument } from './parameter-styles.ts';
 import { BODY, type FormField, type RequestBody } from './read-body.ts';
@@ -74,8 +74,8 @@ function checkComplete(place: string, value: unknown): void {
 
 function encodeParts(one: Member): FormPart[] {
   const { name, member, field, form } = one;
-  if (field.is_file && isFileLike(member)) return [filePart(name, `${BODY}.${name}`, member, field)];
-  if (field.is_file && Array.isArray(member) && member.length > 0 && member.every(isFileLike))
+  if (field.is_file && isGivenAsFile(member)) return [filePart(name, `${BODY}.${name}`, member, field)];
+  if (field.is_file && Array.isArray(member) && member.length > 0 && member.every(isGivenAsFile))
     return member.map((file, index) => filePart(name, `${BODY}.${name}.${index}`, file, field));
   if (form.style === 'json')
     return [

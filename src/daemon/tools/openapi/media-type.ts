@@ -16,6 +16,11 @@ const FILE = {
   additionalProperties: false,
 };
 
+/** Whether a model gives a value as a file, even if the file is not complete. */
+export function isGivenAsFile(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isObject(value) && Object.keys(value).every((name) => Object.hasOwn(FILE.properties, name));
+}
+
 /** The schema of a body that is one file of one of these media types. */
 export function fileSchema(content_types: readonly string[], own_description: string | null): JsonSchema {
   const { text, base64, content_type } = FILE.properties;

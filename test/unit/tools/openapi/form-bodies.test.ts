@@ -334,6 +334,8 @@ describe('a body with the type multipart/form-data', () => {
 
   it.each([
     [{ text: 'x', base64: 'eA==' }, 'needs exactly one of `text` and `base64`'],
+    [{}, 'needs exactly one of `text` and `base64`'],
+    [{ file_name: 'a.png', content_type: 'image/png' }, 'needs exactly one of `text` and `base64`'],
     [{ base64: 'not base64!' }, 'has a `base64` that is not valid base64'],
     [{ base64: 'eA' }, 'has a `base64` that is not valid base64'],
     [
