@@ -82,11 +82,17 @@ test.each(DOCUMENTS)(
 
 /**
  * Writes `nullable` without a type in another way, and removes values that an `enum` lists twice. The other
- * implementation rejects both. OpenAPI gives the first no meaning, but documents use it, and agentd allows null.
+ * implementation rejects both. OpenAPI gives the first no meaning, but documents use it, and agentd allows null. Also
+ * lets a value match several schemas of `oneOf`, as agentd does: documents call forms exclusive that are not.
  */
 function corrected(key: string, value: unknown): unknown {
   if (key === 'enum' && Array.isArray(value)) return [...new Set(value)];
-  if (typeof value !== 'object' || value === null || !('nullable' in value) || 'type' in value) return value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray((value as { oneOf?: unknown }).oneOf) && !('anyOf' in value)) {
+    const { oneOf, ...rest } = value as { oneOf: unknown[] };
+    return corrected(key, { ...rest, anyOf: oneOf });
+  }
+  if (!('nullable' in value) || 'type' in value) return value;
   const { nullable, ...rest } = value;
   if (typeof nullable !== 'boolean') return value;
   return nullable ? { anyOf: [rest, { type: 'string', nullable, enum: [null] }] } : rest;
