@@ -1,7 +1,8 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type {
   Entry,
@@ -323,6 +324,7 @@ class World {
       await kernel.close();
       db.close();
     }
+    rmSync(this.path);
   }
 
   /** Steps of both or of one of them, some of whose commits fail. */
@@ -522,16 +524,20 @@ class World {
 async function play(seed: number): Promise<void> {
   const random = randomFrom(seed);
   const world = new World(random);
-  onTestFinished(() => world.close());
-  for (let n = 0; n < 40; n++) {
-    await (random.chance(0.15) ? world.alone() : world.batch());
-    if (random.chance(0.1)) await world.together();
-    if (random.chance(0.06)) await world.restart();
-    if (random.chance(0.1)) await world.replaceCommand();
-    await world.expectSame(`HISTORY_SEED=${seed}, batch ${n}`);
-    if (random.chance(0.4)) world.time.now += random.below(40);
+  try {
+    for (let n = 0; n < 40; n++) {
+      await (random.chance(0.15) ? world.alone() : world.batch());
+      if (random.chance(0.1)) await world.together();
+      if (random.chance(0.06)) await world.restart();
+      if (random.chance(0.1)) await world.replaceCommand();
+      await world.expectSame(`HISTORY_SEED=${seed}, batch ${n}`);
+      if (random.chance(0.4)) world.time.now += random.below(40);
+    }
+    await world.expectTidy();
+  } finally {
+    // Thousands of histories would need more open files than a process may have.
+    await world.close();
   }
-  await world.expectTidy();
 }
 
 const FIRST = Number(process.env.HISTORY_SEED ?? 1);
