@@ -292,7 +292,8 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     const { text, buttons } = await closed(asked);
     expect(buttons).toBeUndefined();
     expect(text.slice(asked.text.length).trim()).toMatch(
-      /^Confirmed by Ada Lovelace at \d\d:\d\d UTC\. This was done\.$/,
+      // Slack shows the time to each reader in their own time zone.
+      /^Confirmed by Ada Lovelace at (?:<!date\^\d+\^\{time\}\|)?\d\d:\d\d UTC>?\. This was done\.$/,
     );
   });
 
