@@ -86,14 +86,15 @@ export function describeCollecting(current: () => StoreUnderTest): void {
       expect(await turns()).toEqual([['b', 'c']]);
     });
 
-    it('does not collect messages of other senders, or of the same user id with another alias', async () => {
+    it('does not collect messages of other senders, of the same user id with another alias, or in private', async () => {
       await arrive('a');
       await arrive('b', { sender: { user_id: 'u2' } });
       await arrive('c', { sender: { user_id: 'u2' } });
       await arrive('d', { sender: { user_id: 'u2', alias_id: 'new owner' } });
       await arrive('e');
+      await arrive('f', { sender: { shared: false } });
       test.advance(1000);
-      expect(await turns()).toEqual([['a'], ['b', 'c'], ['d'], ['e']]);
+      expect(await turns()).toEqual([['a'], ['b', 'c'], ['d'], ['e'], ['f']]);
     });
 
     it('ends with a message that is not collected, at once', async () => {
@@ -153,6 +154,18 @@ export function describeCollecting(current: () => StoreUnderTest): void {
       if (again) await inbox.settle(again, { kind: 'given_back' });
       for (const message_id of ['a', 'b']) expect(await inbox.edit({ ...edit, message_id })).toBe(false);
       expect(await inbox.find(second.id)).toMatchObject({ turn_id: first.id, message: { text: 'b' } });
+    });
+
+    it('fixes the turn, also if a stop gives the first run back: nothing of it is edited', async () => {
+      for (const text of ['a', 'b']) await arrive(text);
+      test.advance(1000);
+      const turn = await begin();
+      if (turn) await inbox.settle(turn.claim, { kind: 'given_back' });
+      for (const message_id of ['a', 'b']) {
+        const edit = { platform: 'chat', user_id: 'u1', session_id: SESSION, text: 'edited', message_id };
+        expect(await inbox.edit(edit)).toBe(false);
+      }
+      expect(await turns()).toEqual([['a', 'b']]);
     });
 
     it('fixes the turn of a single message, too', async () => {

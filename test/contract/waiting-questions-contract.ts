@@ -179,6 +179,27 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       expect(await waits(turn_id)).toBe(false);
     });
 
+    it('ends with the erasure of its user', async () => {
+      const { persons } = store;
+      if (persons === null) return;
+      const turn_id = await ask();
+      await persons.erase({ platform: 'chat', user_id: 'u1' });
+      expect(await waits(turn_id)).toBe(false);
+      await link();
+      expect(await queued()).toEqual([]);
+    });
+
+    it('has a second run that ends with the erasure of its person', async () => {
+      const { persons } = store;
+      if (persons === null) return;
+      await ask();
+      await link(ada);
+      await persons.erase({ person: bob, link_keys: [] });
+      expect(await queued()).toHaveLength(1);
+      await persons.erase({ person: ada, link_keys: [] });
+      expect(await queued()).toEqual([]);
+    });
+
     it('is replaced by a newer question of the same user only', async () => {
       const first = await ask();
       const others = await ask({ user_id: 'u2' });

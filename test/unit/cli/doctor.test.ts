@@ -8,10 +8,12 @@ import type { ChannelPlugin, PushChannel, PushScope } from '../../../src/channel
 import { checkChannel, checkStateDirectory } from '../../../src/cli/doctor/check-all.ts';
 import { checkClock, ProbeClient } from '../../../src/cli/doctor/finding.ts';
 import { checkBusinessApi, checkModel } from '../../../src/cli/doctor/services.ts';
+import { checkRenewal } from '../../../src/cli/doctor/store.ts';
 import { makePrivateDirectory } from '../../../src/daemon/files/make-directory.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { listenOnFreePort } from '../../support/free-ports.ts';
+import { openAt } from '../store/state-directory.ts';
 
 describe('a check of another server', () => {
   let server: Server;
@@ -196,6 +198,23 @@ describe('the check of the clock', () => {
       { outcome: 'warning', detail: '61 seconds behind a' },
       { outcome: 'warning', detail: '90 seconds ahead of b' },
     ]);
+  });
+});
+
+describe('the check of the renewal of tokens', () => {
+  it('fails while the token endpoint refuses agentd as a client', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'agentd-state-'));
+    const settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite' } as Settings;
+    expect(await checkRenewal(settings)).toEqual([]);
+    const renewed = { ...settings, TOKEN_RENEWAL_URL: 'https://login.example/token' };
+    const store = openAt(join(directory, 'agentd.db'));
+    expect(await checkRenewal(renewed)).toMatchObject([{ outcome: 'ok' }]);
+    await store.linkRenewals.noteRefused('invalid_client', 60_000);
+    expect(await checkRenewal(renewed)).toMatchObject([
+      { outcome: 'failed', detail: expect.stringContaining('refuses agentd as a client (invalid_client)') },
+    ]);
+    await store.close();
+    await rm(directory, { recursive: true });
   });
 });
 

@@ -27,6 +27,8 @@ const PHONE: PushPlugin = {
   },
 };
 const LINKED: PushPlugin = { ...TELEX, linking: { argument: 'ID', idsOf: (given) => [given] } };
+/** A channel that knows nobody, so that nothing can be connected there. */
+const UNLINKED: PushPlugin = { ...TELEX, name: 'pager', linking: undefined };
 const CHANNEL: PushChannel = {
   routes: [],
   send: async () => {},
@@ -49,7 +51,7 @@ beforeEach(async () => {
   ({ services, lines } = await testServices({ store, sealKey, env: { WEBCHAT_ALLOWED_ORIGINS: ORIGIN } }));
   // The worker is not started, so that notices stay in the inbox for the test.
   worker = new InboxWorker(services);
-  const channels = [LINKED, PHONE].map((plugin) => ({
+  const channels = [LINKED, UNLINKED, PHONE].map((plugin) => ({
     plugin,
     channel: plugin === PHONE ? { ...CHANNEL, codeUrl: () => null, chatUrl: () => chatUrl } : CHANNEL,
   }));

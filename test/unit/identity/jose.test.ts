@@ -199,9 +199,11 @@ describe('a key set, for logout tokens', () => {
     const keys = createKeySet(url);
     expect(await keys.verify(sign(one.privateKey, '1'))).toBe(true);
     for (let n = 0; n < 9; n++) expect(await keys.verify(sign(two.privateKey, `${n + 2}`))).toBe(false);
+    vi.setSystemTime(NOW + MINUTE - 1);
+    publish(jwk(two.publicKey, { kid: '2' }));
+    expect(await keys.verify(sign(two.privateKey, '2'))).toBe(false);
     expect(fetches).toBe(1);
     vi.setSystemTime(NOW + MINUTE);
-    publish(jwk(two.publicKey, { kid: '2' }));
     expect(await keys.verify(sign(two.privateKey, '2'))).toBe(true);
     expect(await keys.verify(sign(two.privateKey, '3'))).toBe(false);
     expect(fetches).toBe(2);

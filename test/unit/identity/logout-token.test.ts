@@ -57,6 +57,7 @@ describe('a logout token', () => {
     ['names a person that is no text', { ...LOGOUT, sub: 7, sid: 's1' }, 'Missing Required Claims'],
     ['names a session that is no text', { ...LOGOUT, sid: ['s1'] }, 'Missing Required Claims'],
     ['was issued in the future', { ...LOGOUT, iat: NOW_S + 60 }, 'Token Not Yet Valid'],
+    ['counts only in the future', { ...LOGOUT, nbf: NOW_S + 60 }, 'Token Not Yet Valid'],
     ['comes from another issuer', { ...LOGOUT, iss: 'https://other.example' }, 'Invalid Issuer'],
     ['is for another service', { ...LOGOUT, aud: ['other'] }, 'Invalid Audience'],
     ['reports no event', without('events'), 'No Logout Event'],

@@ -3,14 +3,19 @@ import msgbot from '../../../plugins/msgbot/index.ts';
 import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { messageTraces } from '../../../src/cli/message-traces.ts';
+import { createPushScope } from '../../../src/daemon/channels/scope.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { createCode } from '../../../src/daemon/linking/link-codes.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { InboxProcess, type InboxProcessOptions } from '../../support/inbox-process.ts';
+import { token } from '../../support/tokens.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { VirtualPlatform } from '../../support/virtual-platform.ts';
 import { fastStateDirectory } from '../store/state-directory.ts';
 
 /* agentd-message(7), "Collected messages". */
 
+const USER = '700000001';
 const COLLECT = { COLLECT_MS: '1000', COLLECT_MAX_MS: '3000' };
 
 let clock: VirtualClock;
@@ -53,7 +58,7 @@ beforeEach(async () => {
 function event(text: string, members: Partial<SimulatedEvent> = {}): SimulatedEvent {
   number++;
   return {
-    ...{ kind: 'message', user: '700000001', text, place: 'direct', number, sent_at: clock.now() },
+    ...{ kind: 'message', user: USER, text, place: 'direct', number, sent_at: clock.now() },
     ...members,
   };
 }
@@ -91,16 +96,44 @@ describe('messages that a person sends in quick succession', () => {
     expect([shownTyping(), runs]).toEqual([2, []]);
   });
 
-  it('are separated by a command, which is not held up by them', async () => {
-    await start();
+  /** @param between sends something that is not collected */
+  async function expectSeparated(between: () => Promise<unknown>): Promise<void> {
     await write('before');
-    await write('/service_auth off', { kind: 'command' });
+    await between();
     await write('after');
     await process.idle();
     expect(runs).toEqual(['before']);
     await pass(1000);
     expect(runs).toEqual(['before', 'after']);
+  }
+
+  it.each(['/service_auth off', '/service_auth x', '/service_auth'])(
+    'are separated by a command, which is not held up by them: %s',
+    async (command) => {
+      await start();
+      await expectSeparated(() => write(command, { kind: 'command' }));
+    },
+  );
+
+  it.each(['link', 'unlink'] as const)('are separated by a %s that no command asks for', async (what) => {
+    await start();
+    const { links } = createPushScope(msgbot, {}, { services: process.services, inbox: process.worker });
+    const mine = await token();
+    await expectSeparated(() => (what === 'link' ? links.link(USER, mine) : links.unlink(USER)));
   });
+
+  it.each(['code', 'answer'])(
+    'are separated by a link code, and by the answer to its question: %s',
+    async (by) => {
+      await start();
+      const [person, exp] = [personKey({ sub: 'ada' }), clock.now() / 1000 + 3600];
+      const made = { person, token: await token({ claims: { exp } }), lifetime_ms: 600_000 };
+      const { code } = await createCode(process.services, made);
+      if (by === 'answer') await write(code);
+      await expectSeparated(() => write(by === 'code' ? code : 'yes'));
+      expect(answers().filter((text) => text.startsWith('Connect this chat'))).toHaveLength(1);
+    },
+  );
 
   it('keep the verdict that the loop guard gives to each of them', async () => {
     await start({ env: { ...COLLECT, LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_MAX_MESSAGES: '2' } });
@@ -181,6 +214,19 @@ describe('an answer to a question', () => {
     await world.post('please');
     await wait(1000);
     expect(world.turns.at(-1)?.text).toBe('yes\nplease');
+  });
+
+  it('is not put together from several messages', async () => {
+    const world = await ConfirmationWorld.open({ env: COLLECT });
+    const wait = async () => {
+      world.clock.moveTo(world.clock.now() + 1000);
+      await world.settle();
+    };
+    await world.post('cancel 1 and 2');
+    await wait();
+    for (const text of ['only', '1']) await world.post(text);
+    await wait();
+    expect([world.calls, world.turns.at(-1)?.text]).toEqual([[], 'only\n1']);
   });
 
   it('ends the collecting of the messages before it', async () => {

@@ -152,6 +152,22 @@ describe('a message that is a link code', () => {
     expect((await codeNow())?.state).toBe('waiting');
   });
 
+  it('keeps the other messages of its delivery from being collected', async () => {
+    const settings = { ...services.settings, COLLECT_MS: 1000 };
+    const arrive = (...texts: string[]) =>
+      enqueue(
+        LINKED,
+        { ...services, settings },
+        worker,
+        texts.map((text) => aMessage(text)),
+      );
+    const collects = async () => (await kept()).map(({ collects: found }) => found !== undefined);
+    await arrive('before', 'after');
+    expect(await collects()).toEqual([true, true]);
+    await arrive('before', made.code, 'after');
+    expect(await collects()).toEqual([true, true, false, false, false]);
+  });
+
   it('ends in a group, and when it comes by an edit', async () => {
     const group = aMessage(`link ${made.code}`, { shared: true });
     for (let delivery = 1; delivery <= 2; delivery++) {
