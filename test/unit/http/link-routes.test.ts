@@ -28,7 +28,7 @@ const PHONE: PushPlugin = {
 };
 const LINKED: PushPlugin = { ...TELEX, linking: { argument: 'ID', idsOf: (given) => [given] } };
 /** A channel that knows nobody, so that nothing can be connected there. */
-const UNLINKED: PushPlugin = { ...TELEX, name: 'pager', linking: undefined };
+const UNLINKED: PushPlugin = { ...TELEX, name: 'pager' };
 const CHANNEL: PushChannel = {
   routes: [],
   send: async () => {},

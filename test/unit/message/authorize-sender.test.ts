@@ -79,10 +79,12 @@ describe('authorize-sender', () => {
     const owner = await runStep(world, authorizeSender, visitor(signedIn('ada')));
     expect(owner.turn).toMatchObject({ session_id: 'new', session_tag: 's' });
     expect(owner.line.reason).toBe('former_id');
-    const stranger = await runStep(world, authorizeSender, visitor());
-    expect(stranger.turn).toMatchObject({ found: null, session_is_generated: true });
-    expect(stranger.turn.session_id).toMatch(/^webchat_visitor_/);
-    expect(stranger.line.reason).toBe('former_id_ignored');
+    for (const credential of [NO_TOKEN, signedIn('bob')]) {
+      const stranger = await runStep(world, authorizeSender, visitor(credential));
+      expect(stranger.turn).toMatchObject({ found: null, session_is_generated: true });
+      expect(stranger.turn.session_id).toMatch(/^webchat_visitor_/);
+      expect(stranger.line.reason).toBe('former_id_ignored');
+    }
   });
 
   it('waits for earlier requests of the same session', async () => {

@@ -56,18 +56,35 @@ it('an event queue hands each event once to a reader that waits for it, and its 
   ]);
 });
 
-it('a web client’s message has the link codes of people masked before anything reads or stores it', async () => {
-  const world = await ConfirmationWorld.open();
-  const { services, store, turns } = world;
-  const made = { person: personKey({ sub: 'ada' }), token: 't', lifetime_ms: 60_000 };
-  const { code } = await createCode(services, made);
-  await world.say(`Is it ${code}?`);
-  expect(turns.map(({ text }) => text)).toEqual([`Is it ${MASKED_CODE}?`]);
+/** Asks for a stream, as a web client does. @returns its id */
+async function askForStream({ services }: ConfirmationWorld, text: string): Promise<string> {
   const message = {
     ...{ platform: 'sse', user_id: 'u', channel_id: 'u', thread_id: null, metadata: {} },
-    text: `link ${code}`,
+    text,
   };
   const origin = { request_id: 'r', address: '192.0.2.1', validated: null, ticket: null };
-  const { stream_id } = await startStream(sse, services, message, origin, { ttl_ms: 60_000 });
-  expect(JSON.stringify(await store.streams.find(stream_id))).toContain(`link ${MASKED_CODE}`);
+  return (await startStream(sse, services, message, origin, { ttl_ms: 60_000 })).stream_id;
+}
+
+it('a web client’s message has the link codes of people masked before anything reads or stores it', async () => {
+  const world = await ConfirmationWorld.open();
+  const made = { person: personKey({ sub: 'ada' }), token: 't', lifetime_ms: 60_000 };
+  const { code } = await createCode(world.services, made);
+  await world.say(`Is it ${code}?`);
+  expect(world.turns.map(({ text }) => text)).toEqual([`Is it ${MASKED_CODE}?`]);
+  const stream_id = await askForStream(world, `link ${code}`);
+  expect(JSON.stringify(await world.store.streams.find(stream_id))).toContain(`link ${MASKED_CODE}`);
+});
+
+it('the ids of a stream and of its session end in 128 random bits', async () => {
+  const world = await ConfirmationWorld.open();
+  const ids: string[] = [];
+  for (const text of ['a', 'b']) {
+    const stream_id = await askForStream(world, text);
+    const { session_id = '' } = (await world.store.streams.find(stream_id))?.start ?? {};
+    expect(stream_id).toMatch(/^sse_[\w-]{22}$/);
+    expect(session_id).toMatch(/^sse_u_[\w-]{22}$/);
+    ids.push(stream_id, session_id);
+  }
+  expect(new Set(ids.map((id) => id.slice(-22))).size).toBe(4);
 });

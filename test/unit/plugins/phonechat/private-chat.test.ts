@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { addressOfUser, linkAddress } from '../../../../plugins/phonechat/private-chat.ts';
 
-const CONFIGURED = { numbers: ['105', '106'] };
+const CONFIGURED = { numbers: new Set(['105', '106']) };
 
 describe('the address that sends a link code', () => {
   it('opens WhatsApp with the code ready to send to our first number, which is asked for once', async () => {
@@ -16,7 +16,7 @@ describe('the address that sends a link code', () => {
     for (let times = 0; times < 2; times++)
       expect(await address('ABCDE23456')).toBe('https://wa.me/15550109999?text=link%20ABCDE23456');
     expect(asked).toEqual(['105', '105']);
-    expect(await linkAddress({ look }, { numbers: [] })('ABCDE23456')).toBeNull();
+    expect(await linkAddress({ look }, { numbers: new Set() })('ABCDE23456')).toBeNull();
   });
 });
 
