@@ -409,6 +409,17 @@ describe('a code on which both have agreed', () => {
     expect((await findLink(services, numbered, 'DE.b2'))?.key).toBe('telex:jwt:DE.b2');
   });
 
+  it('is gone if it was ended meanwhile, or if there is none', async () => {
+    const bind = (id = made.id) => bindCode(services, LINKED, id);
+    expect(await bind()).toMatchObject({ outcome: 'gone', code: { state: 'waiting' } });
+    await say(made.code);
+    await confirm();
+    await services.store.linkCodes.end(made.id, ADA);
+    expect(await bind()).toMatchObject({ outcome: 'gone', code: { state: 'expired' } });
+    expect(await bind('unknown')).toEqual({ outcome: 'gone', code: null });
+    expect(await linked()).toBe(undefined);
+  });
+
   it('connects nothing if one of the tokens belongs to somebody else', async () => {
     await say(made.code);
     await confirm(await token({ sub: 'bob' }));

@@ -112,6 +112,16 @@ describe('a call that needs confirmation', () => {
     expect(masked.confirmation?.summary).not.toContain(bert);
   });
 
+  it('is refused if the agent itself puts a token into its arguments', async () => {
+    world.otherwise = async function* ({ tools }) {
+      const tool = tools.find(({ name }) => name === 'cancel_order');
+      yield JSON.stringify(await tool?.call({ id: '1004', reason: bert }));
+    };
+    const { response, confirmation } = await world.say('hello', { token: ada });
+    expect(response).toContain('an argument has the form of an access token');
+    expect(confirmation).toBeNull();
+  });
+
   it('is returned again with its question if the Idempotency-Key is repeated', async () => {
     const first = await world.say('cancel 1004', { token: ada, key: 'k' });
     const again = await world.say('cancel 1004', { token: ada, key: 'k' });
@@ -302,6 +312,30 @@ describe('the confirmation of an action', () => {
       'confirmation_gone',
     );
     expect(world.calls).toEqual([]);
+  });
+
+  it('makes no call if the action is withdrawn before the call begins', async () => {
+    const { id } = await ask();
+    const { actions } = world.store;
+    const settle = actions.settle;
+    actions.settle = async (...given) => {
+      await actions.withdraw({ action_id: id });
+      return settle(...given);
+    };
+    expect((await world.say('yes', { token: ada })).response).toContain('no longer open');
+    expect(world.calls).toEqual([]);
+    expect(await actions.find(id)).toMatchObject({ state: 'withdrawn' });
+  });
+
+  it('makes no call if the tool is no longer offered to the person', async () => {
+    let isOffered = true;
+    world = await ConfirmationWorld.open({ tool: { offered: () => isOffered } });
+    const { id } = await ask();
+    isOffered = false;
+    const { response } = await world.say('yes', { token: ada });
+    expect(response).toContain('the tool no longer exists');
+    expect(world.calls).toEqual([]);
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'failed' });
   });
 
   it('cannot come from the model, whatever the model calls or says', async () => {
