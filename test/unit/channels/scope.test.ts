@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChannelPlugin } from '../../../src/channel/index.ts';
 import { createChannel, createPushScope } from '../../../src/daemon/channels/scope.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
@@ -51,16 +51,47 @@ it('the scope stores the answer to a link as data of its person, so that an eras
   expect(erased?.others.answers).toBe(1);
 });
 
-it('a chat whose link was replaced from elsewhere does not learn whose the earlier link was', async () => {
-  const doors = await doorsOf();
-  const { links } = createPushScope(TELEX, {}, doors);
-  const privateChat = (user_id: string) => ({ to: user_id });
-  doors.inbox.add(TELEX, { routes: [], send: async () => {}, privateChat });
-  for (const sub of ['ada', 'bob']) await links.link('t1', await token({ sub }));
-  const told = await doors.services.store.inbox.list({ states: ['replied'], limit: 10 });
-  expect(told.map(({ reply }) => reply)).toEqual([
-    expect.stringMatching(/^This chat is no longer connected with the earlier account: [^@]*$/),
-  ]);
+describe('a chat whose link was', () => {
+  async function chat() {
+    const doors = await doorsOf();
+    const privateChat = (user_id: string) => ({ to: user_id });
+    doors.inbox.add(TELEX, { routes: [], send: async () => {}, privateChat });
+    const { links } = createPushScope(TELEX, {}, doors);
+    const told = async () =>
+      (await doors.services.store.inbox.list({ states: ['replied'], limit: 10 })).map(({ reply }) => reply);
+    return { links, told };
+  }
+
+  it('replaced from elsewhere does not learn whose the earlier link was', async () => {
+    const { links, told } = await chat();
+    for (const sub of ['ada', 'bob']) await links.link('t1', await token({ sub }));
+    expect(await told()).toEqual([
+      expect.stringMatching(/^This chat is no longer connected with the earlier account: [^@]*$/),
+    ]);
+  });
+
+  it('ended from elsewhere is told so, once, and only if it was ended', async () => {
+    const { links, told } = await chat();
+    const ada = await token();
+    await links.link('t1', ada);
+    expect(await links.unlinkPerson('t1', await token({ sub: 'bob' }))).toEqual({ outcome: 'none' });
+    expect(await told()).toEqual([]);
+    expect(await links.unlinkPerson('t1', ada)).toEqual({ outcome: 'removed' });
+    expect(await links.unlinkPerson('t1', ada)).toEqual({ outcome: 'none' });
+    expect(await told()).toEqual([
+      expect.stringMatching(/^This chat is no longer connected with your account: [^@]*$/),
+    ]);
+  });
+});
+
+it('a message that ends a link ends no later one, however often it is delivered', async () => {
+  const { links } = createPushScope(TELEX, {}, await doorsOf());
+  const ada = await token();
+  await links.link('t1', ada, { message_id: 'm1' });
+  expect(await links.unlink('t1', { message_id: 'm2' })).toBe(true);
+  await links.link('t1', ada, { message_id: 'm3' });
+  expect(await links.unlink('t1', { message_id: 'm2' })).toBe(true);
+  expect(await links.unlinkPerson('t1', ada)).toEqual({ outcome: 'removed' });
 });
 
 it('the scope returns the texts of a channel in the language of their reader', async () => {

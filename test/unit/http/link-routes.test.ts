@@ -204,7 +204,9 @@ describe('/link/codes/{id}', () => {
   });
 
   it('binds after both ends have agreed, with the newer token, and tells the chat', async () => {
-    const [ada, newer] = [await token(), await token({ claims: { iat: Math.floor(Date.now() / 1000) } })];
+    const ada = await token();
+    // It was issued later, but expires earlier.
+    const newer = await token({ ttl: 1800, claims: { iat: Math.floor(Date.now() / 1000) } });
     const made = (await ask('POST', '/link/codes', ada)).body;
     expect(await ask('POST', `/link/codes/${made.id}/confirm`, ada)).toMatchObject({
       status: 409,

@@ -72,6 +72,14 @@ async function confirm(bearer = ada, { id } = made): Promise<void> {
 }
 const linked = async () => (await findLink(services, LINKED, 'u1'))?.token;
 
+const ENDED = 'the sign-in on the website has ended';
+const inSession = (sid: string) => token({ claims: { sid } });
+const signOut = async (sid: string) => {
+  const [jti, iat] = [sid, Math.floor(Date.now() / 1000)];
+  const all = { iss: '', jti, iat, sub: null, tenant_id: null, sid, expires_at: Date.now() + 60_000 };
+  await services.store.signOutMarks.add(all);
+};
+
 describe('a message that is a link code', () => {
   it.each([
     ['alone', (code: string) => code],
@@ -205,6 +213,15 @@ describe('a message that is a link code', () => {
     expect((await codeNow())?.state).toBe('waiting');
     await say(made.code, { user_id: 'u2', thread_id: 'telex:u2' });
     expect((await codeNow())?.state).toBe('claimed');
+  });
+
+  it('ends at once if its person has signed out since', async () => {
+    ada = await inSession('code');
+    made = await make();
+    await signOut('code');
+    await say(made.code);
+    expect(await notices()).toEqual([expect.stringContaining(ENDED)]);
+    expect((await codeNow())?.state).toBe('expired');
   });
 
   it('ends at once if the rules for phone numbers forbid the link', async () => {
@@ -342,14 +359,6 @@ describe('an answer whose outcome could not be stored', () => {
 });
 
 describe('a code on which both have agreed', () => {
-  const ENDED = 'the sign-in on the website has ended';
-  const inSession = (sid: string) => token({ claims: { sid } });
-  const signOut = async (sid: string) => {
-    const [jti, iat] = [sid, Math.floor(Date.now() / 1000)];
-    const all = { iss: '', jti, iat, sub: null, tenant_id: null, sid, expires_at: Date.now() + 60_000 };
-    await services.store.signOutMarks.add(all);
-  };
-
   it.each(['code', 'confirmation'])(
     'connects nothing after a sign-out that covers the token of the %s',
     async (of) => {
@@ -407,6 +416,14 @@ describe('a code on which both have agreed', () => {
     await confirm();
     await enqueue(numbered, services, worker, [aMessage('yes', hidden)]);
     expect((await findLink(services, numbered, 'DE.b2'))?.key).toBe('telex:jwt:DE.b2');
+  });
+
+  it('replaces the link of another person if the ids of the channel are no phone numbers', async () => {
+    await link(services, LINKED, 'u1', await token({ sub: 'bob' }));
+    await say(made.code);
+    await confirm();
+    await say('yes');
+    expect(await linked()).toBe(ada);
   });
 
   it('is gone if it was ended meanwhile, or if there is none', async () => {
