@@ -18,6 +18,7 @@ import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { WRONG_MAX } from '../../../src/daemon/store/links/link-codes.ts';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { TELEX } from '../../support/later-services.ts';
@@ -305,6 +306,18 @@ describe('the answer of the sender', () => {
     expect((await codeNow())?.sender_agreed).toBe(true);
   });
 
+  it('is a word of the language in which the sender was asked: that of another is an ordinary message', async () => {
+    const texts = new Texts(new Map([['de', { confirm: ['ja'], decline: ['nein'] }]]));
+    const say = (text: string, locale: string) =>
+      enqueue(LINKED, { ...services, texts }, worker, [aMessage(text, { locale })]);
+    await say(made.code, 'en');
+    for (const word of ['ja', 'nein']) await say(word, 'en');
+    expect((await kept()).flatMap(({ message }) => message?.text ?? [])).toEqual(['ja', 'nein']);
+    expect(await codeNow()).toMatchObject({ state: 'claimed', sender_agreed: false });
+    await say('ja', 'de');
+    expect(await codeNow()).toMatchObject({ state: 'claimed', sender_agreed: true });
+  });
+
   it('can be given with the buttons of the question, by the sender only', async () => {
     const pressed = (approve: boolean, members: Partial<IncomingMessage> = {}) =>
       press(LINKED, services, worker, aMessage('', { confirm: { id: made.id, approve }, ...members }));
@@ -356,6 +369,18 @@ describe('an answer whose outcome could not be stored', () => {
     }
     expect(await texts()).toEqual([]);
   });
+});
+
+it('an answer is told nothing of a link that has replaced the one of its code', async () => {
+  await say(made.code);
+  await confirm();
+  const yes = aMessage('yes');
+  vi.spyOn(services.store.inbox, 'enqueue').mockRejectedValueOnce(new StoreUnavailable('down'));
+  await expect(deliver(yes)).rejects.toThrow();
+  await link(services, LINKED, 'u1', await token({ sub: 'bob' }));
+  const before = await notices();
+  expect(await deliver(yes)).toEqual(['kept']);
+  expect(await notices()).toEqual(before);
 });
 
 describe('a code on which both have agreed', () => {
