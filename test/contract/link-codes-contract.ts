@@ -248,6 +248,19 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect((await codes.claim('a', sender())).outcome).toBe('claimed');
     });
 
+    it('that a sender has claimed end with the fifth wrong one of this sender', async () => {
+      await create('mine');
+      await codes.claim('mine', sender());
+      await create('theirs', { person: bob });
+      await codes.claim('theirs', sender('u2'));
+      for (let n = 1; n <= WRONG_MAX; n++) {
+        expect([await stateOf('mine'), await stateOf('theirs')]).toEqual(['claimed', 'claimed']);
+        await codes.claim('wrong', sender());
+      }
+      expect([await stateOf('mine'), await stateOf('theirs')]).toEqual(['expired', 'claimed']);
+      expect(await codes.answer('id mine', sender(), true)).toBeNull();
+    });
+
     it('count a wrong one once, however often its message is repeated', async () => {
       await create('a');
       const repeated = sender('u1', { message_id: 'm1' });

@@ -132,6 +132,8 @@ export class CodeChecker extends ChatChecker {
     if (count >= WRONG_MAX) {
       wrong.delete(sender);
       blocked.set(sender, this.state.hour + 1);
+      const claimed = this.#code(claims.get(sender) ?? null);
+      if (claimed && isOpen(claimed)) claimed.state = 'expired';
     }
     return ordinary();
   }

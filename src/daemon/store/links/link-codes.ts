@@ -26,7 +26,7 @@ export interface LinkCodeStore {
    * Claims a waiting code for the sender of a message. Only one sender can ever claim it, and the sender's pending
    * actions are withdrawn in the same step, so that one answer never answers two questions. A text that is no code of
    * a person, or a code that is not open to this sender, counts as wrong: after `WRONG_MAX` of them within `WINDOW_MS`,
-   * this sender can claim nothing for `BLOCKED_MS`. A code that the sender claimed before, and that is still open, ends.
+   * the code that this sender has claimed ends, and the sender can claim nothing for `BLOCKED_MS`. A code that the sender claimed before, and that is still open, ends.
    * A repeat of the message that claimed the code changes nothing, whatever the state of the code.
    */
   claim(code_hash: string, claimant: Claimant): Promise<CodeClaimed>;
@@ -304,6 +304,7 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
   if (message_id === null || !wrong.some((one) => one.message_id === message_id)) {
     wrong.push({ at: tx.now, message_id });
     const isBlocked = wrong.length >= WRONG_MAX;
+    if (isBlocked) endOpen(tx, findClaim(tx, claimant));
     tx.put(WRONG_CODES, key, {
       wrong: isBlocked ? [] : wrong,
       blocked_until: isBlocked ? tx.now + BLOCKED_MS : 0,
