@@ -318,12 +318,16 @@ describe('after a process died during the calls, the next process', () => {
     expect(await statesOf(id)).toEqual(['done', 'withdrawn', 'withdrawn']);
   });
 
-  it('makes no further call for a person who was linked since', async () => {
+  it('makes no further call for a person who was linked since, and says what was done before', async () => {
     const id = await askAndDie('done');
     expect(await link(world.services, TELEX, 'ada', ada)).toMatchObject({ linked: true });
     await world.settle();
     expect(ids()).toEqual([]);
     expect(await statesOf(id)).toEqual(['done', 'withdrawn', 'withdrawn']);
+    const reply = world.sent.at(-1)?.text;
+    expect(reply).not.toContain('Cancel order "1" – not done');
+    for (const order of [2, 3])
+      expect(reply).toContain(`Cancel order "${order}" – not done, because your sign-in has changed`);
   });
 });
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { claimsOfStoredToken } from '../../../src/daemon/identity/decode-token.ts';
 import { type PersonKey, personKey } from '../../../src/daemon/identity/identity.ts';
 import type { LogoutClaims } from '../../../src/daemon/identity/logout-token.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import { signOutAtSite } from '../../../src/daemon/sealing/sign-out.ts';
@@ -131,6 +132,19 @@ describe('a sign-out at the site ends', () => {
     await person('bob', { sub: 'bob', sid: 's1' });
     await signOut({ sub: null, sid: 's1' });
     expect(await left()).toEqual({ none: ALL_BUT_CODE, mine: [], other: ALL_BUT_CODE, bob: [] });
+  });
+
+  it('what can be unsealed, even if no key opens another token of the person', async () => {
+    await person('ada', {});
+    const sealed = createSeal(new Secret(Buffer.alloc(32, 2).toString('base64'))).close(
+      't',
+      'telex:jwt:lost',
+    );
+    const lost = { key: 'telex:jwt:lost', token: sealed, person: personKey({ sub: 'ada' }), ttl_ms: 60_000 };
+    expect(await world.store.links.put(lost, null)).toBe(true);
+    expect(await signOut()).toBe('added');
+    expect(await left()).toEqual({ ada: [] });
+    expect(told).toEqual(['telex ada ada@example.com']);
   });
 
   it('nothing a second time; but a repeat ends what the first could not', async () => {
