@@ -10,6 +10,8 @@ import { codeHashes } from '../../../src/daemon/linking/link-codes.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
 import { CODES_MAX } from '../../../src/daemon/store/links/link-codes.ts';
+import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
 import { testServices } from '../../support/services.ts';
@@ -302,6 +304,19 @@ describe('/links', () => {
     expect(await notices()).toEqual([
       ['u0123', expect.stringMatching(/^This chat is no longer connected with your account: [^@]*$/)],
     ]);
+  });
+
+  it('withdraws the actions that wait in a chat whose link it ends', async () => {
+    const ada = await token();
+    await link(services, LINKED, 'u0123', ada);
+    const { links } = (await ask('GET', '/links', ada)).body;
+    const session = aSession(services.clock.now(), { platform: 'telex', user_id: 'u0123' });
+    await saveSession(services.store, session);
+    const action = aPendingAction(session, { person: personKey({ sub: 'ada' }) });
+    const pending = { trace: aTrace(session), pending: [action] };
+    await commitUnderClaim(services.store, session.session_id, pending);
+    expect((await ask('DELETE', `/links/${links[0].id}`, ada)).status).toBe(204);
+    expect((await services.store.actions.find(action.action_id))?.state).toBe('withdrawn');
   });
 
   it('ends a link whose token is renewed at that moment', async () => {

@@ -85,6 +85,12 @@ describe('a link', () => {
       level: 'warn',
       msg: 'no encryption key can unseal the linked token',
     });
+    // It belongs to nobody.
+    const bobs = await token({ sub: 'bob' });
+    expect(await link(sealed.services, TELEX, 'u2', bobs, never)).toMatchObject({
+      linked: true,
+      replaced: null,
+    });
   });
 
   it('is replaced by the link of another person only if that is allowed', async () => {
