@@ -235,6 +235,8 @@ describe('an answer of the issuer', () => {
     expect(await tokenNow()).toBe(old);
     expect(issuer.exchanged).toHaveLength(1);
     expect([told, outcomes]).toEqual([[], ['stopped']]);
+    const failed = { reason: 'invalid_request' };
+    expect(await world.store.linkRenewals.find(KEY)).toMatchObject({ isOver: true, failed });
   });
 
   it.each([
@@ -250,6 +252,8 @@ describe('an answer of the issuer', () => {
       expect(await renewer.met(link)).toBe('kept');
       expect(renewer.refusal).toMatchObject({ reason, count: 1 });
       expect([await tokenNow(), told, outcomes]).toEqual([old, [], ['refused']]);
+      const failed = { reason };
+      expect(await world.store.linkRenewals.find(KEY)).toMatchObject({ isOver: false, failed, failures: 1 });
       await renewer.met(link);
       expect(issuer.exchanged).toHaveLength(1);
       const other = LinkRenewer.of({ ...services, store: world.peer }) as LinkRenewer;
