@@ -77,6 +77,21 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       expect(await covers()).toBe(false);
     });
 
+    it('keep a token that they cover from being linked', async () => {
+      const { links } = test.store;
+      const link = {
+        key: 'chat:jwt:u1',
+        token: 't',
+        person: personKey({ iss: ISS, sub: 'ada' }),
+        ttl_ms: 1000,
+      };
+      const put = (iat: number) => links.put({ ...link, origin: { iss: ISS, sub: 'ada', iat } }, null);
+      await add();
+      expect(await put(100)).toBe(false);
+      expect(await links.get(link.key)).toBeNull();
+      expect(await put(101)).toBe(true);
+    });
+
     it('are made once for each `jti` of an issuer', async () => {
       expect(await add({ jti: 'same' })).toBe('added');
       expect(await add({ jti: 'same', iat: 200, sub: 'bob' })).toBe('unfinished');

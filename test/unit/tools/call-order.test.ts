@@ -305,11 +305,12 @@ describe('a confirmed call', () => {
     { tool, events, journal, confirmation, trace, logged }: ReturnType<typeof scene>,
     {
       context = null,
+      again = false,
       begin = async () => events.push(['begin']) > 0,
-    }: Pick<RunOptions, 'context'> & Partial<Pick<ConfirmedCall, 'begin'>> = {},
+    }: Pick<RunOptions, 'context'> & Partial<Pick<ConfirmedCall, 'begin' | 'again'>> = {},
   ) => {
     const run = aToolRun({ context, trace, log: logged.log, journal, confirmation });
-    return executeConfirmed([tool], { ...confirmed, begin }, run);
+    return executeConfirmed([tool], { ...confirmed, again, begin }, run);
   };
 
   test('is made as it was stored, once, under the id of its action, and its outcome is recorded', async () => {
@@ -327,6 +328,22 @@ describe('a confirmed call', () => {
     const context = contextOf(sessionOf('s', 'u', null));
     expect(await execute(made, { context })).toMatchObject({ answer: { ok: false } });
     expect(made.events).toEqual([['begin'], ['finish', 'action-9', 'failed', null, false]]);
+  });
+
+  test('is not made again with other arguments, and its outcome stays unknown', async () => {
+    const source = sourceOf({ base_url: 'https://shop.example.com', credentials: 'user' });
+    const bound = { credentials: 'user', bind: { customer: 'sub' } } as const;
+    const made = scene({ tool: { source, confirm: 'always', ...bound } });
+    const user = { sub: 'ada', email: 'ada@example.com', token: 't' };
+    const context = contextOf(sessionOf('s', 'u', user));
+    const call = { tool: made.tool, args: { id: 'A', customer: 'ada' } };
+    expect(await execute(made, { context })).toEqual({ outcome: 'changed', call });
+    expect(made.events).toEqual([]);
+    expect(await execute(made, { context, again: true })).toMatchObject({
+      outcome: 'made',
+      answer: { ok: false },
+    });
+    expect(made.events).toEqual([['finish', 'action-9', 'unknown', null, false]]);
   });
 
   test.each([new ClaimLost(), new StoreUnavailable(new Error('disk'))])(
