@@ -323,8 +323,15 @@ describe('the confirmation of an action', () => {
       return settle(...given);
     };
     expect((await world.say('yes', { token: ada })).response).toContain('no longer open');
-    expect(world.calls).toEqual([]);
     expect(await actions.find(id)).toMatchObject({ state: 'withdrawn' });
+    const next = await ask('cancel 1005');
+    actions.settle = async (...given) => {
+      await actions.withdraw({ action_id: next.id });
+      return settle(...given);
+    };
+    const pressed = world.say('', { token: ada, confirm: { id: next.id, approve: true } });
+    expect(await codeOf(pressed)).toBe('confirmation_gone');
+    expect(world.calls).toEqual([]);
   });
 
   it('makes no call if the tool is no longer offered to the person', async () => {

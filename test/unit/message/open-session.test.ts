@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { link } from '../../../src/daemon/linking/links.ts';
 import { openSession } from '../../../src/daemon/message/open-session.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { aSession } from '../../contract/fixtures.ts';
+import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { TELEX } from '../../support/later-services.ts';
 import {
   aMessage,
   aTurnOf,
@@ -15,6 +18,7 @@ import {
   signedIn,
   stepWorld,
 } from '../../support/step.ts';
+import { token } from '../../support/tokens.ts';
 
 let world: StepWorld;
 beforeEach(async () => {
@@ -87,4 +91,19 @@ describe('open-session', () => {
     const { turn } = await runStep(world, openSession, await arrived(found, chat, signedIn(sub)));
     expect(turn.session_origin).toBe('found');
   });
+});
+
+it('a private chat that is linked to another person begins anew: the agent sees nothing of what was said before', async () => {
+  const chat = await ConfirmationWorld.open();
+  const here = { shared: false, thread_id: 'telex:u1', channel_id: 'u1' };
+  await chat.write('as nobody', 'u1', here);
+  for (const sub of ['ada', 'bob']) {
+    await link(chat.services, TELEX, 'u1', await token({ sub }));
+    await chat.write(`as ${sub}`, 'u1', here);
+  }
+  expect(chat.turns.map(({ text, history }) => [text, history.map(({ user }) => user)])).toEqual([
+    ['as nobody', []],
+    ['as ada', ['as nobody']],
+    ['as bob', []],
+  ]);
 });

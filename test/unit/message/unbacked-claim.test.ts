@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
+import { link } from '../../../src/daemon/linking/links.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';
 import { sourceOf } from '../../support/tools.ts';
 
@@ -110,6 +112,12 @@ describe('a reply that says that something was changed', () => {
     await world.write('cancel 1004', 'bert');
     expect((await world.write(CLAIM, 'ada'))[0]).toContain(NOTE);
     expect((await world.write(CLAIM, 'bert'))[0]).not.toContain(NOTE);
+    // The next user with the same id.
+    expect((await world.write(CLAIM, 'bert', { alias_id: 'next' }))[0]).toContain(NOTE);
+    for (const sub of ['ada', 'bert']) await link(world.services, TELEX, sub, await token({ sub }));
+    await world.write('cancel 1005', 'ada');
+    expect((await world.write(CLAIM, 'bert'))[0]).toContain(NOTE);
+    expect((await world.write(CLAIM, 'ada'))[0]).not.toContain(NOTE);
   });
 
   it('never has a note if the builtin agent says it', async () => {
