@@ -1,6 +1,6 @@
 import { RunRecorder } from '../agent/run-recorder.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { composeReply } from './reply/compose-reply.ts';
+import { composeReply, isStopped } from './reply/compose-reply.ts';
 import { saidWithQuestion } from './reply/open-question.ts';
 import { runFailure } from './run/failure.ts';
 import { runRecord } from './run/record.ts';
@@ -21,11 +21,14 @@ export const runAgent: Step<Runnable, Answered> = {
   async run(turn, services: RunServices, line) {
     const { settlement, outlet } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
-      line.reason = 'no_run_needed';
-      const said = saidWithQuestion(settlement.text, turn.open, services, turn);
-      outlet.text(said.reply.slice(0, said.asked?.begins_at));
+      const stopped = isStopped(turn);
+      line.reason = stopped ? 'stopped' : 'no_run_needed';
+      const said = stopped
+        ? { reply: '', asked: null, about_open: null }
+        : saidWithQuestion(settlement.text, turn.open, services, turn);
+      if (!stopped) outlet.text(said.reply.slice(0, said.asked?.begins_at));
       return {
-        ...{ ...said, stopped: false, sign_in: null, receipts: null, history: null, usage: null },
+        ...{ ...said, stopped, sign_in: null, receipts: null, history: null, usage: null },
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },
       };

@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import type { Session } from '../../../src/daemon/session/session.ts';
 import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { aPendingAction, aTrace } from '../../contract/fixtures.ts';
-import { claimSession } from '../../contract/store-writes.ts';
+import { claimSession, saveSession } from '../../contract/store-writes.ts';
 import { endsWith } from '../../support/cancellation.ts';
 import { type Sender, say } from '../../support/say.ts';
 import { person, type StepWorld, stepWorld } from '../../support/step.ts';
@@ -93,6 +94,22 @@ describe('an answer that the person stops', () => {
     // The reply to that word has repeated the question.
     await doing(async () => {}, ADA, 'yes');
     expect([paid, (await pending()).length]).toEqual([[{ to: '7' }], 0]);
+  });
+
+  it('is empty if it would have been a text of the daemon, which does not repeat the question either', async () => {
+    await doing(pay);
+    // In a session with an id that the daemon generated, the stored sign-in acts without a token.
+    const session = await world.store.sessions.find('s');
+    await saveSession(world.store, { ...(session as Session), generated: true }, 'changed');
+    const stopped = endsWith(AbortSignal.abort());
+    expect(await doing(async () => {}, { stopped }, 'yes')).toMatchObject({ reply: '', was_stopped: true });
+    await doing(async () => {}, ADA, 'yes');
+    expect([paid, (await pending()).length]).toEqual([[], 1]);
+    expect(await doing(async () => {}, { ...ADA, stopped }, 'no')).toMatchObject({
+      reply: '',
+      was_stopped: true,
+    });
+    expect([paid, await pending()]).toEqual([[], []]);
   });
 
   it('does not end before its reply, from the moment when it begins to carry out an action', async () => {

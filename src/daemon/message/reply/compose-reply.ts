@@ -179,7 +179,8 @@ function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }:
   );
 }
 
-function isStopped({ stopped }: Runnable): boolean {
+/** Whether the person has stopped the answer. */
+export function isStopped({ stopped }: Runnable): boolean {
   return stopped?.hasEnded === true;
 }
 
