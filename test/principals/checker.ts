@@ -280,7 +280,7 @@ export class Checker {
     const { session, hasNewId } = outcome;
     if (message.fails) {
       // A stream names its session before its run fails.
-      if (hasNewId) session.id = seen.session_id;
+      this.learnId(outcome, seen);
       this.count(outcome.person, message.calls);
       return expectCode(seen, 502);
     }
@@ -296,6 +296,11 @@ export class Checker {
     }
     if (seen.replayed) return [{ kind: 'session', text: 'a new message got an earlier answer' }];
     return this.compare(this.reply(spoken(message, outcome)), seen);
+  }
+
+  /** A stream that is stopped before the id of its session changes names the former one. */
+  protected learnId({ session, hasNewId }: Exclude<Outcome, { refused: true }>, { session_id }: Seen): void {
+    if (hasNewId && !session.former.includes(String(session_id))) session.id = session_id;
   }
 
   #newIdProblem(id: string | null, user: string): string | null {

@@ -116,8 +116,8 @@ export class DeedChecker extends CodeChecker {
     if (hasRun && isGone && !this.isRefused(message)) this.#endContext(message);
     const outcome: Outcome = hasRun && !isGone ? this.speak(message) : { refused: true };
     if (outcome.refused) return hasAnswered || isCarriedOut || calls > 0 ? [NOT_SO] : expectNothing(seen);
-    const { session, hasNewId, person } = outcome;
-    if (hasNewId) session.id = seen.session_id;
+    const { session, person } = outcome;
+    this.learnId(outcome, seen);
     const said = spoken({ ...message, calls }, outcome);
     const here = String(session.id);
     const mine = this.state.questions.filter((one) => one.session === here);

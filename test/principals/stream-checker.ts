@@ -202,9 +202,9 @@ export class StreamChecker extends Checker {
     const presented = chosen.kind === 'none' ? this.valid(message.presented) : chosen;
     const outcome = this.speak({ ...message, presented });
     if (outcome.refused) return expectRefusal(seen);
-    const { session, hasNewId } = outcome;
+    const { session } = outcome;
     const person = personOf(presented);
-    if (hasNewId) session.id = seen.session_id;
+    this.learnId(outcome, seen);
     stream.owner = person ?? outcome.person;
     stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
     stream.session_id = session.id;
