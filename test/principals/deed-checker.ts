@@ -15,6 +15,8 @@ interface Question {
   state: 'open' | 'answered' | 'withdrawn' | 'expired';
   /** Whether the newest reply to this person in this session ended with it. */
   isLast: boolean;
+  /** Whether that was so when the moves that happen now began. Null if it was asked since. */
+  wasLast: boolean | null;
   /** How many replies to messages that were no answer have repeated it. */
   repeats: number;
 }
@@ -47,6 +49,11 @@ export class DeedChecker extends CodeChecker {
   /** The actions that must have been carried out. */
   get done(): readonly { mark: string; person: Person }[] {
     return this.state.done;
+  }
+
+  /** Called when moves begin that happen at the same time. */
+  begin(): void {
+    for (const one of this.state.questions) one.wasLast = one.isLast;
   }
 
   /** Whether the question about these actions is open, and would be answered by a press of this sender. */
@@ -242,15 +249,15 @@ export class DeedChecker extends CodeChecker {
     if (deeds.length > 0 && person !== null) {
       for (const one of mine) one.isLast = false;
       if (open) open.state = 'withdrawn';
-      const asked = { session: here, user, person, deeds, state: 'open', isLast: true, repeats: 0 } as const;
-      this.state.questions.push({ ...asked });
+      const asked = { session: here, user, person, deeds, state: 'open', isLast: true } as const;
+      this.state.questions.push({ ...asked, wasLast: null, repeats: 0 });
       return { ...expected, told: { asks: deeds, lines: open ? withdrawn(open.deeds) : [] } };
     }
     if (!open || open.user !== user) {
       for (const one of mine) one.isLast = false;
       return expected;
     }
-    if (business?.before !== 'question') open.repeats += 1;
+    if (!business?.isEarly || open.wasLast !== null) open.repeats += 1;
     if (open.repeats < REPLIES_MAX) {
       open.isLast = true;
       return { ...expected, told: { asks: open.deeds, lines: [] } };
@@ -309,15 +316,15 @@ export class DeedChecker extends CodeChecker {
 
 function judge(question: Question, spoken: Spoken): Verdict {
   const { user, person, hasToken, signsOut, business = NO_BUSINESS } = spoken;
-  const { press, before } = business;
+  const { press, isEarly } = business;
   const isNamed = press === question.deeds[0];
   if (question.user !== user) return 'left';
   if (signsOut) return 'withdrawn';
   if (question.person !== person && person !== null) return 'withdrawn';
-  if (before === 'question' || (press !== null && !isNamed)) return 'left';
+  if (press !== null && !isNamed) return 'left';
   const says = isNamed ? business.says : wordFor(question, business);
   if (says === null) return 'left';
-  if (!isNamed && !(question.isLast || before === 'other')) return 'left';
+  if (!isNamed && !(isEarly ? question.wasLast : question.isLast)) return 'left';
   if (question.person !== person) return 'sign_in';
   if (says === 'none' || says.length === 0) return 'declined';
   return hasToken ? 'confirmed' : 'sign_in';

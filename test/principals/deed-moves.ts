@@ -198,7 +198,7 @@ export class DeedMoves {
     return [
       isPress ? (one) => one.webPress(message, seen) : changed({}),
       ...(isConcurrent && isPress ? [changed({ says: null, press: null })] : []),
-      ...(isConcurrent && !isPress ? [changed({ before: 'question' }), changed({ before: 'other' })] : []),
+      ...(isConcurrent && !isPress ? [changed({ isEarly: true })] : []),
       ...(hasSignOut ? this.#afterSignOut(message, business, seen) : []),
     ];
   }
@@ -212,13 +212,14 @@ export class DeedMoves {
         ([0, 1] as const).map((calls): Stopped => ({ hasRun, hasAnswered, isCarriedOut, calls })),
       ),
     );
-    const orders = isConcurrent ? ([undefined, 'question', 'other'] as const) : [undefined];
-    return orders.flatMap((before) =>
-      all.map((stopped): Judge => {
-        const sent = { ...message, business: before === undefined ? business : { ...business, before } };
-        return (one) => one.stopped(sent, seen, stopped);
-      }),
-    ) as unknown as Judges;
+    return (isConcurrent ? [false, true] : [false]).flatMap((isEarly) => {
+      const sent = { ...message, business: { ...business, isEarly } };
+      return all.map(
+        (stopped): Judge =>
+          (one) =>
+            one.stopped(sent, seen, stopped),
+      );
+    }) as unknown as Judges;
   }
 
   /** Reads the stream of a message to its end. @param stopAfter after how many ticks it is stopped, if at all */

@@ -54,11 +54,8 @@ export interface Business {
   press: string | null;
   /** How a sign-out at the same time has kept its actions from being sent. Absent if it has not. */
   kept?: 'failed' | 'left out';
-  /**
-   * Whether it was accepted before a reply of something at the same time had left: `question`, which asks something
-   * that it can then not answer, or `other`, which does not end with the open question, but does not end it either.
-   */
-  before?: 'question' | 'other';
+  /** Whether it was accepted before the replies of what happens at the same time had left. */
+  isEarly?: boolean;
 }
 
 /** What became of a message whose stream was stopped before its end. */

@@ -113,6 +113,7 @@ class Player {
     stage.isConcurrent = move.do === 'race';
     const moves = move.do === 'race' ? move.moves : [move];
     stage.hasSignOut = moves.length > 1 && moves.some(({ do: is }) => is === 'sign-out');
+    for (const state of this.#states) state.begin();
     let problems = this.#judge(await Promise.all(moves.map((one) => this.#act(one))));
     stage.isConcurrent = false;
     stage.world.callsOf(stage.number).signOuts.push(...stage.signedOut.splice(0));
