@@ -98,6 +98,16 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
         await end(await taken('a', 2));
       });
 
+      it('are not passed because of a place that an earlier message of the other daemon has left behind', async () => {
+        const first = await taken('a', 1);
+        expect(await ask('b', 1)).toBeNull();
+        await store.sessions.wait('s', place('a', 2));
+        await end(first);
+        expect(await ask('b', 2)).toBeNull();
+        await end(await taken('a', 2));
+        await end(await taken('b', 2));
+      });
+
       it('keep their places as long as their daemon asks for the session, or has it', async () => {
         const first = await taken('a', 1);
         await store.sessions.wait('s', place('a', 2));

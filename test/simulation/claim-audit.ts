@@ -18,7 +18,7 @@ export class ClaimAudit {
   readonly #report: (problem: string) => void;
   readonly #isDisturbed: () => boolean;
   readonly #holders = new Map<string, Holder>();
-  /** The daemons that asked for a session in vain, and when they last did. */
+  /** The daemons whose messages wait for a session, and when their places were last renewed. */
   readonly #waiting = new Map<string, Map<string, number>>();
 
   /** @param isDisturbed whether a fault has occurred; before the first fault, no claim may expire */
@@ -57,13 +57,21 @@ export class ClaimAudit {
     const waiting = this.#waiting.get(name) ?? new Map<string, number>();
     const isNext = [...waiting].every(([daemon, last]) => daemon === at || last <= this.#now() - CLAIM_MS);
     if (isNext) this.refused('session', name);
-    this.#waiting.set(name, waiting.set(at, this.#now()));
+    this.queued(name, at);
+  }
+
+  /** Records that a message has a place in the line of a session. */
+  queued(name: string, at: string): void {
+    this.#waiting.set(name, (this.#waiting.get(name) ?? new Map<string, number>()).set(at, this.#now()));
   }
 
   renewed(kind: ClaimKind, name: string, owner: string, was: boolean): void {
     this.#expect(kind, name, owner, was, 'renewed');
     const holder = this.#holders.get(keyOf(kind, name));
     if (was && holder) holder.valid_until = this.#now() + CLAIM_MS;
+    // Who renews the claim of a session also renews the places of its messages.
+    if (was && kind === 'session')
+      for (const at of this.#waiting.get(name)?.keys() ?? []) this.queued(name, at);
   }
 
   /** Reports a problem if a write was made without its claim, or was refused although the claim was held. */

@@ -96,6 +96,9 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
       else claims.waits(first, (given[4] as SessionPlace | undefined)?.daemon ?? by);
       return;
     }
+    case 'sessions.wait':
+      claims.queued(first, (second as SessionPlace).daemon);
+      return;
     case 'sessions.renew': {
       const claim = first as SessionClaim;
       claims.renewed('session', claim.session_tag, claim.owner, result as boolean);

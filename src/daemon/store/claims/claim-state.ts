@@ -5,6 +5,7 @@ import {
   livingPlaces,
   renewedPlaces,
   type SessionLine,
+  withoutEarlier,
   withoutPlace,
   withPlace,
 } from './session-line.ts';
@@ -133,11 +134,12 @@ export function keepsSession(tx: Tx, claim: { session_tag: string; owner: string
  */
 export function takeSession(tx: Tx, session_tag: string, place?: SessionPlace): string | null {
   const found = tx.get(SESSION_CLAIM, session_tag);
-  const line = livingPlaces(found?.line, claimTime(tx));
+  const living = livingPlaces(found?.line, claimTime(tx));
+  const line = place ? withoutEarlier(living, place) : living;
   if (found !== null && (isValid(found, tx) || !isTurnOf(place, line))) {
     const limited = clamped(found, tx);
     const waiting = place ? withPlace(line, place, claimTime(tx)) : line;
-    if (limited !== found || waiting !== line)
+    if (limited !== found || waiting !== living)
       putSessionClaim(tx, session_tag, { ...limited, line: waiting });
     return null;
   }

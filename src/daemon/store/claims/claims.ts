@@ -18,7 +18,7 @@ export interface SessionClaim extends Claim {
 export interface SessionPlace {
   /** Identifies the daemon at which the message waits. */
   readonly daemon: string;
-  /** Identifies the message at this daemon. */
+  /** The number of the message at this daemon. A later message has a greater one. */
   readonly message: number;
 }
 

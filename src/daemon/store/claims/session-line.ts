@@ -29,6 +29,15 @@ export function isTurnOf(place: SessionPlace | undefined, [next]: SessionLine): 
   return !place || next === undefined || next.daemon === place.daemon;
 }
 
+/**
+ * The line without places that earlier messages of the daemon have left behind; the same line if there are none. A
+ * daemon's messages ask for the session in their order.
+ */
+export function withoutEarlier(line: SessionLine, place: SessionPlace): SessionLine {
+  const isLeft = ({ daemon, message }: Waiting) => daemon === place.daemon && message < place.message;
+  return line.some(isLeft) ? line.filter((waiting) => !isLeft(waiting)) : line;
+}
+
 /** The line with the message, which keeps its place if it has one, and with renewed places of its daemon. */
 export function withPlace(line: SessionLine, place: SessionPlace, now: number): SessionLine {
   const isIn = line.some((waiting) => isSame(waiting, place));
