@@ -75,7 +75,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'two-commits': {
     says: 'the turn and the answer of its idempotency key are stored by two writes',
-    seed: 18,
+    seed: 33,
     shows: /was answered 2 times/,
     changes: [
       {
@@ -395,7 +395,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unknown-unsaid': {
     says: 'the reply does not say that the outcome of a write is unknown',
-    seed: 2,
+    seed: 3,
     shows: /the outcome of .* is unknown, but the reply/,
     changes: [
       {
