@@ -22,6 +22,8 @@ let issuer: Issuer;
 let ada: Visit;
 let told: string[];
 let renewers: [LinkRenewer, LinkRenewer];
+/** Two daemons with this client secret. */
+let renewersWith: (secret: string) => [LinkRenewer, LinkRenewer];
 
 beforeEach(async () => {
   world = await stepWorld({ sealKey: Buffer.alloc(32, 1).toString('base64') });
@@ -35,7 +37,6 @@ beforeEach(async () => {
     ...{ JWT_ALGORITHM: 'RS256' as const, JWT_SECRET_KEY: undefined, JWT_JWKS_URL: `${issuer.url}/jwks` },
     ...{ JWT_ISSUER: issuer.url, JWT_AUDIENCE: CLIENT.client_id },
     ...{ TOKEN_RENEWAL_URL: `${issuer.url}/token`, TOKEN_RENEWAL_CLIENT_ID: CLIENT.client_id },
-    TOKEN_RENEWAL_CLIENT_SECRET: new Secret(CLIENT.client_secret),
   };
   const log = world.services.log as Log;
   const tokens = createValidator(settings, await importKeys(settings), world.clock, log);
@@ -44,7 +45,14 @@ beforeEach(async () => {
     observer: { downstreamEnded() {}, tokenRenewed() {} },
     tellEnded: async (_link: object, { email }: { email: string }) => void told.push(email),
   };
-  renewers = [world.store, world.peer].map((store) => LinkRenewer.of({ ...parts, store })) as typeof renewers;
+  renewersWith = (secret) => {
+    const withSecret = { ...settings, TOKEN_RENEWAL_CLIENT_SECRET: new Secret(secret) };
+    const made = [world.store, world.peer].map((store) =>
+      LinkRenewer.of({ ...parts, settings: withSecret, store }),
+    );
+    return made as [LinkRenewer, LinkRenewer];
+  };
+  renewers = renewersWith(CLIENT.client_secret);
 });
 afterEach(async () => {
   await issuer.close();
@@ -71,6 +79,20 @@ it('the token of a link is exchanged once, for one that lasts longer', async () 
   const fresh = claimsOfStoredToken(world.services.seal.open(found?.token ?? '', KEY) ?? '');
   expect(fresh).toMatchObject({ sub: 'ada', email: 'ada@example.com', aud: CLIENT.client_id });
   expect(fresh.exp).toBeGreaterThan(claimsOfStoredToken(ada.token).exp);
+  expect(issuer.exchanged).toEqual([ada.token]);
+});
+
+it('a wrong client secret ends no link, and the token is exchanged once the secret is right', async () => {
+  const link = await dueLink();
+  const wrong = renewersWith('not the secret');
+  await Promise.all(wrong.map((one) => one.met(link)));
+  expect(await world.store.links.get(KEY)).toMatchObject({ token: link.stored });
+  expect(await world.store.linkRenewals.find(KEY)).toMatchObject({ failed: { reason: 'invalid_client' } });
+  expect([issuer.exchanged, told]).toEqual([[], []]);
+  const { iat = 0 } = claimsOfStoredToken(ada.token);
+  await expect.poll(() => Math.floor(Date.now() / 1000)).toBeGreaterThan(iat);
+  world.clock.moveTo(world.clock.now() + 70_000);
+  await Promise.all(renewers.map((one) => one.met(link)));
   expect(issuer.exchanged).toEqual([ada.token]);
 });
 
