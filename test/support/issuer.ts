@@ -28,6 +28,8 @@ export class Issuer {
   readonly told: string[] = [];
   /** The subject tokens of all exchanges. */
   readonly exchanged: string[] = [];
+  /** For whom exchanges are answered by mistake; null: for the person of the token. */
+  mistaken: string | null = null;
   /** The sessions of the people who have signed out. */
   readonly #ended = new Set<string>();
   /** The people who sign in, one after the other. */
@@ -55,9 +57,14 @@ export class Issuer {
     await once(waiting, 'close');
     const url = `http://127.0.0.1:${port}`;
     const issuer = new Issuer(url, await logoutUri(url), lifetime);
-    issuer.#server.listen(port, '127.0.0.1');
-    await once(issuer.#server, 'listening');
+    await issuer.open();
     return issuer;
+  }
+
+  /** Begins to listen, also again after `close`. */
+  async open(): Promise<void> {
+    this.#server.listen(Number(new URL(this.url).port), '127.0.0.1');
+    await once(this.#server, 'listening');
   }
 
   async close(): Promise<void> {
@@ -145,7 +152,9 @@ export class Issuer {
     this.exchanged.push(sent);
     if (client === undefined) throw new Error('no client');
     const { payload } = await this.#provider.IdToken.validate(sent, client);
-    const { sub, sid, email } = payload as { sub: string; sid: string; email: string };
+    const { sid } = payload as { sid: string };
+    const sub = this.mistaken ?? (payload as { sub: string }).sub;
+    const email = `${sub}@example.com`;
     if (this.#ended.has(sid)) throw new errors.InvalidGrant('the session has ended');
     const token = new this.#provider.IdToken({ email }, { ctx });
     Object.assign(token, { scope: 'openid email' });

@@ -69,11 +69,15 @@ async function dueLink() {
   return { key: KEY, token: ada.token, stored };
 }
 
-it('the token of a link is exchanged once, for one that lasts longer', async () => {
-  const link = await dueLink();
-  // The new token expires later only if the clock of the issuer has moved on.
+/** A new token expires later only if the clock of the issuer has moved on since the sign-in. */
+async function issuerMovesOn(): Promise<void> {
   const { iat = 0 } = claimsOfStoredToken(ada.token);
   await expect.poll(() => Math.floor(Date.now() / 1000)).toBeGreaterThan(iat);
+}
+
+it('the token of a link is exchanged once, for one that lasts longer', async () => {
+  const link = await dueLink();
+  await issuerMovesOn();
   await Promise.all(renewers.map((one) => one.met(link)));
   const found = await world.store.links.get(KEY);
   const fresh = claimsOfStoredToken(world.services.seal.open(found?.token ?? '', KEY) ?? '');
@@ -89,11 +93,35 @@ it('a wrong client secret ends no link, and the token is exchanged once the secr
   expect(await world.store.links.get(KEY)).toMatchObject({ token: link.stored });
   expect(await world.store.linkRenewals.find(KEY)).toMatchObject({ failed: { reason: 'invalid_client' } });
   expect([issuer.exchanged, told]).toEqual([[], []]);
-  const { iat = 0 } = claimsOfStoredToken(ada.token);
-  await expect.poll(() => Math.floor(Date.now() / 1000)).toBeGreaterThan(iat);
+  await issuerMovesOn();
   world.clock.moveTo(world.clock.now() + 70_000);
   await Promise.all(renewers.map((one) => one.met(link)));
   expect(issuer.exchanged).toEqual([ada.token]);
+});
+
+it('an outage ends no link, and the token is exchanged once it is over', async () => {
+  const link = await dueLink();
+  await issuer.close();
+  await Promise.all(renewers.map((one) => one.met(link)));
+  expect(await world.store.links.get(KEY)).toMatchObject({ token: link.stored });
+  expect(await world.store.linkRenewals.find(KEY)).toMatchObject({ failed: { reason: 'unreachable' } });
+  await issuer.open();
+  await issuerMovesOn();
+  world.clock.moveTo(world.clock.now() + 70_000);
+  await Promise.all(renewers.map((one) => one.met(link)));
+  expect(issuer.exchanged).toEqual([ada.token]);
+  expect((await world.store.links.get(KEY))?.token).not.toBe(link.stored);
+});
+
+it('a token of another person is never stored', async () => {
+  const link = await dueLink();
+  issuer.mistaken = 'bob';
+  await issuerMovesOn();
+  await Promise.all(renewers.map((one) => one.met(link)));
+  expect(issuer.exchanged).toEqual([ada.token]);
+  expect((await world.store.links.get(KEY))?.token).toBe(link.stored);
+  expect(await world.store.linkRenewals.find(KEY)).toMatchObject({ failures: 1 });
+  expect(told).toEqual([]);
 });
 
 it('the link of a person who has signed out ends, and the person is told once', async () => {
