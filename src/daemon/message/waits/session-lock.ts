@@ -140,7 +140,9 @@ export class SessionLock {
     return this.#parts.store.beginTurn(session_tag, session_id, turn_key, token, place);
   }
 
-  /** Queues the message behind the messages of all daemons. If this fails, it gets its place when it asks for the session. */
+  /**
+   * Queues the message behind the messages of all daemons. If this fails, it gets its place when it asks for the session.
+   */
   async #wait(session_tag: string, place: SessionPlace): Promise<void> {
     const { replicas, sessions } = this.#parts.store;
     if (replicas) await sessions.wait(session_tag, place).catch(() => {});

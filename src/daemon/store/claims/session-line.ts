@@ -16,8 +16,8 @@ const RENEW_BELOW_MS = (2 * CLAIM_MS) / 3;
 const NOBODY: SessionLine = [];
 
 /**
- * The places that have not expired; the same line if none has. A place that is valid for longer than `CLAIM_MS` is dropped,
- * too: the clock was set back.
+ * The places that have not expired; the same line if none has. A place that is valid for longer than `CLAIM_MS` is
+ * dropped, too: the clock was set back.
  */
 export function livingPlaces(line: SessionLine = NOBODY, now: number): SessionLine {
   const lives = ({ expires_at }: Waiting) => expires_at > now && expires_at <= now + CLAIM_MS;

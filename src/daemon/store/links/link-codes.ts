@@ -26,8 +26,9 @@ export interface LinkCodeStore {
    * Claims a waiting code for the sender of a message. Only one sender can ever claim it, and the sender's pending
    * actions are withdrawn in the same step, so that one answer never answers two questions. A text that is no code of
    * a person, or a code that is not open to this sender, counts as wrong: after `WRONG_MAX` of them within `WINDOW_MS`,
-   * the code that this sender has claimed ends, and the sender can claim nothing for `BLOCKED_MS`. A code that the sender claimed before, and that is still open, ends.
-   * A repeat of the message that claimed the code changes nothing, whatever the state of the code.
+   * this sender can claim nothing for `BLOCKED_MS`. With that, and with a claim of another code, the code that the
+   * sender claimed before ends. A repeat of the message that claimed the code changes nothing, whatever the state of
+   * the code.
    */
   claim(code_hash: string, claimant: Claimant): Promise<CodeClaimed>;
   /**

@@ -8,8 +8,8 @@ interface RankedMemory {
 }
 
 /**
- * The memories that a search finds, best first. A word counts more if fewer memories of the owner contain it, so that common
- * words hardly matter (the inverse document frequency of BM25). Of equally good memories, the newest comes first.
+ * The memories that a search finds, best first. A word counts more if fewer memories of the owner contain it, so that
+ * common words hardly matter (the inverse document frequency of BM25). Of equally good memories, the newest comes first.
  * @param all all memories of the owner, newest first.
  */
 export function bestMemories<M extends RankedMemory>(

@@ -61,7 +61,7 @@ const UNCONNECTED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Whether no connection was made, so that nothing was sent. An error of \`fetch\` has the code in its cause. */
+/** Whether no connection was made, so that nothing was sent. An error of `fetch` has the code in its cause. */
 export function wasNotConnected(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const codes = [error, error.cause].map((one) => (one as NodeJS.ErrnoException | undefined)?.code);

@@ -19,8 +19,8 @@ const APART_MS = 100;
 let library: ReturnType<typeof loadLibrary> | undefined;
 
 /**
- * Loads these modules only: the main module would also replace the connections of the global `fetch`. Their paths are not
- * part of the public interface, so package.json names one exact version: the last major for Node.js 22.18.
+ * Loads these modules only: the main module would also replace the connections of the global `fetch`. Their paths are
+ * not part of the public interface, so package.json names one exact version: the last major for Node.js 22.18.
  */
 function loadLibrary() {
   const require = createRequire(import.meta.url);
