@@ -4,6 +4,7 @@ import { DONE_MS } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { findSession, SESSION } from './sessions/session-document.ts';
+import { stepsOf } from './steps.ts';
 
 /**
  * What people thought of answers: one rating for each turn. A rating ends with the trace of its turn. Comments are
@@ -129,15 +130,14 @@ export function feedbackStore(
   kernel: Kernel,
   { traceRetentionMs }: { traceRetentionMs: number },
 ): FeedbackStore {
+  const step = stepsOf(kernel);
   return {
-    rate: (rating, rater) => kernel.step((tx) => rate(tx, rating, rater, traceRetentionMs)),
-    ofTurns: (turn_ids) =>
-      kernel.step((tx) => turn_ids.flatMap((turn_id) => tx.get(FEEDBACK, turn_id)?.feedback ?? [])),
-    findSent: (platform, sent_id) =>
-      kernel.step((tx) => {
-        const sent = tx.get(SENT_ANSWER, sentKey(platform, sent_id));
-        return sent && { turn_id: sent.turn_id, session_id: sent.session_id };
-      }),
+    rate: step((tx, rating, rater) => rate(tx, rating, rater, traceRetentionMs)),
+    ofTurns: step((tx, turn_ids) => turn_ids.flatMap((turn_id) => tx.get(FEEDBACK, turn_id)?.feedback ?? [])),
+    findSent: step((tx, platform, sent_id) => {
+      const sent = tx.get(SENT_ANSWER, sentKey(platform, sent_id));
+      return sent && { turn_id: sent.turn_id, session_id: sent.session_id };
+    }),
     list: async ({ platform, rating, since = 0, limit }) =>
       (
         await listed(

@@ -1,17 +1,10 @@
 import type { Confirmation, Receipts } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { clientTag } from '../session/ids.ts';
-import {
-  type ClaimState,
-  claimSteps,
-  clamped,
-  isValid,
-  newClaim,
-  ONLY_CLAIMS,
-  renewed,
-} from './claims/claim-state.ts';
+import { type ClaimState, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claims/claim-state.ts';
 import { CLAIM_MS, type KeyClaim } from './claims/claims.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { stepsOf } from './steps.ts';
 
 /** How long a key stays bound to its body after its request failed, ms. */
 export const KEY_MEMORY_MS = 3_600_000;
@@ -97,43 +90,39 @@ export const KEY: Kind<StoredKey> = {
 };
 
 export function idempotencyStore(kernel: Kernel): IdempotencyStore {
-  const claiming = claimSteps(kernel);
+  const step = stepsOf(kernel);
   return {
-    look: (key, fingerprint) => claiming((tx) => look(tx, key, fingerprint), ONLY_CLAIMS),
-    claim: (key, fingerprint) =>
-      claiming((tx) => {
-        const found = look(tx, key, fingerprint);
-        if (found.outcome !== 'new') return found;
-        const claim = newClaim(tx);
-        putClaimed(tx, key, fingerprint, claim);
-        return { ...found, claim: { key, fingerprint, owner: claim.owner } };
-      }, ONLY_CLAIMS),
-    renew: (claim) =>
-      claiming((tx) => {
-        const found = tx.get(KEY, claim.key)?.claim;
-        if (!found || found.owner !== claim.owner) return false;
-        putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
-        return true;
-      }, ONLY_CLAIMS),
-    finish: (claim, answer, ttl_ms) =>
-      kernel.step((tx) => {
-        if (!holdsKey(tx, claim)) return false;
-        storeAnswer(tx, claim, answer, ttl_ms);
-        return true;
-      }),
-    release: (claim, { counted } = { counted: false }) =>
-      claiming((tx) => {
-        if (!holdsKey(tx, claim)) return;
-        const { key, fingerprint } = claim;
-        const expires_at = tx.now + KEY_MEMORY_MS;
-        tx.put(KEY, key, {
-          fingerprint,
-          claim: null,
-          answer: null,
-          ...(counted ? { counted } : {}),
-          expires_at,
-        });
-      }, ONLY_CLAIMS),
+    look: step(look, ONLY_CLAIMS),
+    claim: step((tx, key, fingerprint) => {
+      const found = look(tx, key, fingerprint);
+      if (found.outcome !== 'new') return found;
+      const claim = newClaim(tx);
+      putClaimed(tx, key, fingerprint, claim);
+      return { ...found, claim: { key, fingerprint, owner: claim.owner } };
+    }, ONLY_CLAIMS),
+    renew: step((tx, claim) => {
+      const found = tx.get(KEY, claim.key)?.claim;
+      if (!found || found.owner !== claim.owner) return false;
+      putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
+      return true;
+    }, ONLY_CLAIMS),
+    finish: step((tx, claim, answer, ttl_ms) => {
+      if (!holdsKey(tx, claim)) return false;
+      storeAnswer(tx, claim, answer, ttl_ms);
+      return true;
+    }),
+    release: step((tx, claim, { counted } = { counted: false }) => {
+      if (!holdsKey(tx, claim)) return;
+      const { key, fingerprint } = claim;
+      const expires_at = tx.now + KEY_MEMORY_MS;
+      tx.put(KEY, key, {
+        fingerprint,
+        claim: null,
+        answer: null,
+        ...(counted ? { counted } : {}),
+        expires_at,
+      });
+    }, ONLY_CLAIMS),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { stepsOf } from './steps.ts';
 
 /**
  * Requests to daemons to read their configuration again, and the answers of the daemons. An administrator may be on
@@ -87,31 +88,28 @@ const KEY = 'requests';
 const CHANNEL = 'reload';
 
 export function reloadStore(kernel: Kernel): ReloadStore {
+  const step = stepsOf(kernel);
   return {
-    request: (reload_id) =>
-      kernel.step((tx) => {
-        const request = { reload_id, requested_at: tx.now, answers: [] };
-        tx.put(RELOAD, KEY, { requests: [...keptIn(tx), request].slice(-REQUESTS_MAX) });
-        tx.tell(CHANNEL);
-      }),
-    open: (replica_id) =>
-      kernel.step((tx) =>
-        keptIn(tx)
-          .filter(({ answers }) => answers.every((answer) => answer.replica_id !== replica_id))
-          .map((request) => request.reload_id),
-      ),
-    answer: (reload_id, answer) =>
-      kernel.step((tx) => {
-        const requests = keptIn(tx);
-        if (!requests.some((request) => request.reload_id === reload_id)) return;
-        const answered = (request: Request) =>
-          request.reload_id === reload_id ? { ...request, answers: [...request.answers, answer] } : request;
-        tx.put(RELOAD, KEY, { requests: requests.map(answered) });
-      }),
-    answers: (reload_id) =>
-      kernel.step((tx) => [
-        ...(keptIn(tx).find((request) => request.reload_id === reload_id)?.answers ?? []),
-      ]),
+    request: step((tx, reload_id) => {
+      const request = { reload_id, requested_at: tx.now, answers: [] };
+      tx.put(RELOAD, KEY, { requests: [...keptIn(tx), request].slice(-REQUESTS_MAX) });
+      tx.tell(CHANNEL);
+    }),
+    open: step((tx, replica_id) =>
+      keptIn(tx)
+        .filter(({ answers }) => answers.every((answer) => answer.replica_id !== replica_id))
+        .map((request) => request.reload_id),
+    ),
+    answer: step((tx, reload_id, answer) => {
+      const requests = keptIn(tx);
+      if (!requests.some((request) => request.reload_id === reload_id)) return;
+      const answered = (request: Request) =>
+        request.reload_id === reload_id ? { ...request, answers: [...request.answers, answer] } : request;
+      tx.put(RELOAD, KEY, { requests: requests.map(answered) });
+    }),
+    answers: step((tx, reload_id) => [
+      ...(keptIn(tx).find((request) => request.reload_id === reload_id)?.answers ?? []),
+    ]),
     watch: (hear) => kernel.watch(CHANNEL, hear),
   };
 }

@@ -2,17 +2,10 @@ import type { IncomingMessage, StreamEvent } from '../../channel/index.ts';
 import type { PersonKey, TokenReason } from '../identity/identity.ts';
 import { clientTag } from '../session/ids.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
-import {
-  type ClaimState,
-  claimSteps,
-  clamped,
-  isValid,
-  newClaim,
-  ONLY_CLAIMS,
-  renewed,
-} from './claims/claim-state.ts';
+import { type ClaimState, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claims/claim-state.ts';
 import type { StreamClaim } from './claims/claims.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { stepsOf } from './steps.ts';
 
 /**
  * Messages that are answered on an event stream, and the events of their answers. A stream is `waiting` until it is
@@ -176,19 +169,18 @@ const REAPED_MAX = 10_000;
 export type StreamHints = Pick<StreamStore, 'gather_ms' | 'hintsMayBeLost'>;
 
 export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
-  const claiming = claimSteps(kernel);
+  const step = stepsOf(kernel);
   return {
-    create: (stream) =>
-      kernel.step((tx) => {
-        const same = stream.idempotency_key === null ? null : findByKey(tx, stream.idempotency_key);
-        if (same !== null) return same.record;
-        const record: StreamRecord = {
-          ...stream,
-          ...{ reader: null, state: 'waiting', stop_requested: false, last_event: 0 },
-        };
-        putStream(tx, { record, claim: null, expires_at: tx.now + stream.ttl_ms });
-        return record;
-      }),
+    create: step((tx, stream) => {
+      const same = stream.idempotency_key === null ? null : findByKey(tx, stream.idempotency_key);
+      if (same !== null) return same.record;
+      const record: StreamRecord = {
+        ...stream,
+        ...{ reader: null, state: 'waiting', stop_requested: false, last_event: 0 },
+      };
+      putStream(tx, { record, claim: null, expires_at: tx.now + stream.ttl_ms });
+      return record;
+    }),
     async counts() {
       const counts = new Map<string, StreamCount>();
       for await (const { doc } of kernel.scan(STREAM)) {
@@ -201,73 +193,68 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
       }
       return [...counts.values()];
     },
-    find: (stream_id) => kernel.step((tx) => tx.get(STREAM, stream_id)?.record ?? null),
-    findByKey: (key) => kernel.step((tx) => findByKey(tx, key)?.record ?? null),
-    claim: (stream_id, claimant, first = []) =>
-      kernel.step((tx) => {
-        const stored = tx.get(STREAM, stream_id);
-        if (stored?.record.state !== 'waiting') return null;
-        const claim = newClaim(tx);
-        const owner = claimant.owner ?? stored.record.owner;
-        const record: StreamRecord = {
-          ...stored.record,
-          ...{ state: 'running', token: null, start: startOfRun(stored.record.start) },
-          ...{ owner, reader: claimant.reader },
-        };
-        putStream(tx, { record, claim, expires_at: null });
-        appendEvents(tx, stream_id, first);
-        return { stream_id, owner: claim.owner };
-      }),
-    renew: (claim) =>
-      claiming((tx) => {
-        const stored = heldStream(tx, claim);
-        if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
-        return stored !== null;
-      }, ONLY_CLAIMS),
-    append: (claim, events) =>
-      kernel.step((tx) => {
-        if (heldStream(tx, claim) === null) return false;
-        appendEvents(tx, claim.stream_id, events);
-        return true;
-      }),
-    read: (stream_id, after) =>
-      kernel.step((tx) =>
-        tx.get(STREAM, stream_id) === null ? null : tx.items<StreamEvent>(STREAM, stream_id, after),
-      ),
+    find: step((tx, stream_id) => tx.get(STREAM, stream_id)?.record ?? null),
+    findByKey: step((tx, key) => findByKey(tx, key)?.record ?? null),
+    claim: step((tx, stream_id, claimant, first = []) => {
+      const stored = tx.get(STREAM, stream_id);
+      if (stored?.record.state !== 'waiting') return null;
+      const claim = newClaim(tx);
+      const owner = claimant.owner ?? stored.record.owner;
+      const record: StreamRecord = {
+        ...stored.record,
+        ...{ state: 'running', token: null, start: startOfRun(stored.record.start) },
+        ...{ owner, reader: claimant.reader },
+      };
+      putStream(tx, { record, claim, expires_at: null });
+      appendEvents(tx, stream_id, first);
+      return { stream_id, owner: claim.owner };
+    }),
+    renew: step((tx, claim) => {
+      const stored = heldStream(tx, claim);
+      if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
+      return stored !== null;
+    }, ONLY_CLAIMS),
+    append: step((tx, claim, events) => {
+      if (heldStream(tx, claim) === null) return false;
+      appendEvents(tx, claim.stream_id, events);
+      return true;
+    }),
+    read: step((tx, stream_id, after) =>
+      tx.get(STREAM, stream_id) === null ? null : tx.items<StreamEvent>(STREAM, stream_id, after),
+    ),
     subscribe: (stream_id, listener) =>
       kernel.watch(channelName(stream_id), (change, added) =>
         listener(change as 'events' | 'stop', added as readonly StreamEvent[] | undefined),
       ),
     ...hints,
-    requestStop: (stream_id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(STREAM, stream_id);
-        if (stored?.record.state !== 'running' || stored.claim === null) return;
-        putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
-        tx.tell(channelName(stream_id), 'stop');
-      }, ONLY_CLAIMS),
-    release: (claim) =>
-      claiming((tx) => {
-        const stored = heldStream(tx, claim);
-        if (stored === null) return;
-        putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
-      }, ONLY_CLAIMS),
-    reap: (last) =>
-      kernel.step((tx) => {
-        let reaped = 0;
-        for (const { key, doc } of tx.first(STREAM, 'running', REAPED_MAX)) {
-          const { claim, record } = doc;
-          if (claim !== null && isValid(claim, tx)) {
-            const limited = clamped(claim, tx);
-            if (limited !== claim) putStream(tx, { ...doc, claim: limited });
-            continue;
-          }
-          appendEvents(tx, key, [{ ...last, id: record.last_event + 1 }]);
-          reaped++;
+    requestStop: step(requestStop, { onlyClaims: true }),
+    release: step((tx, claim) => {
+      const stored = heldStream(tx, claim);
+      if (stored === null) return;
+      putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
+    }, ONLY_CLAIMS),
+    reap: step((tx, last) => {
+      let reaped = 0;
+      for (const { key, doc } of tx.first(STREAM, 'running', REAPED_MAX)) {
+        const { claim, record } = doc;
+        if (claim !== null && isValid(claim, tx)) {
+          const limited = clamped(claim, tx);
+          if (limited !== claim) putStream(tx, { ...doc, claim: limited });
+          continue;
         }
-        return reaped;
-      }),
+        appendEvents(tx, key, [{ ...last, id: record.last_event + 1 }]);
+        reaped++;
+      }
+      return reaped;
+    }),
   };
+}
+
+function requestStop(tx: Tx, stream_id: string): void {
+  const stored = tx.get(STREAM, stream_id);
+  if (stored?.record.state !== 'running' || stored.claim === null) return;
+  putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
+  tx.tell(channelName(stream_id), 'stop');
 }
 
 /** A running stream is stored again with each of its events, so it keeps nothing that only its run needs. */

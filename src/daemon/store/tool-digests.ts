@@ -1,6 +1,7 @@
 import type { Kernel, Kind } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { observedTool, trustedTool } from './observed-tool.ts';
+import { stepsOf } from './steps.ts';
 
 /**
  * How MCP servers define their tools (agentd-agent(7), "MCP"): the trusted definition, and the definition that the
@@ -55,20 +56,19 @@ export interface ToolDefinition {
 const TOOL: Kind<ToolDigest> = { name: 'tool', expires: () => null };
 
 export function toolDigestStore(kernel: Kernel): ToolDigestStore {
+  const step = stepsOf(kernel);
   return {
-    observe: (name, source, seen) =>
-      kernel.step((tx) => {
-        const record = observedTool(tx.get(TOOL, name), { name, source, seen, now: tx.now });
-        tx.put(TOOL, name, record);
-        return record;
-      }),
-    find: (name) => kernel.step((tx) => tx.get(TOOL, name)),
+    observe: step((tx, name, source, seen) => {
+      const record = observedTool(tx.get(TOOL, name), { name, source, seen, now: tx.now });
+      tx.put(TOOL, name, record);
+      return record;
+    }),
+    find: step((tx, name) => tx.get(TOOL, name)),
     list: async () => (await listed(kernel, TOOL)).sort((a, b) => (a.name < b.name ? -1 : 1)),
-    trust: (name, digest) =>
-      kernel.step((tx) => {
-        const record = trustedTool(tx.get(TOOL, name), digest, tx.now);
-        if (record) tx.put(TOOL, name, record);
-        return record !== null;
-      }),
+    trust: step((tx, name, digest) => {
+      const record = trustedTool(tx.get(TOOL, name), digest, tx.now);
+      if (record) tx.put(TOOL, name, record);
+      return record !== null;
+    }),
   };
 }

@@ -1,15 +1,21 @@
 import { keepsSession } from '../claims/claim-state.ts';
+import type { SessionClaim } from '../claims/claims.ts';
 import { holdsKey, noteStarted } from '../idempotency.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { listed } from '../listed.ts';
 import { declinedIn, findSession, noteDeclined } from '../sessions/session-document.ts';
+import { stepsOf } from '../steps.ts';
 import { ACTION, actionsOfQuestion, asItIsNow, change, isOpen, ofTurn } from './action-document.ts';
 import {
   type Action,
   type ActionFilter,
+  type ActionOutcome,
   type ActionStore,
+  type NewAction,
+  type QuestionAnswer,
   type RunClaims,
   SENT_MAX,
+  type Started,
   toQuestionId,
 } from './actions.ts';
 import { closeCards } from './question-cards.ts';
@@ -23,107 +29,117 @@ export function actionStore(
   kernel: Kernel,
   { actionsRetentionMs }: { actionsRetentionMs: number },
 ): ActionStore {
-  const journaled = <R>(work: (tx: Tx) => R) => kernel.step(work, { journal: true });
+  const step = stepsOf(kernel);
   return {
-    pendingIn: (session_tag) => kernel.step((tx) => pendingActionsIn(tx, session_tag)),
-    find: (action_id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(ACTION, action_id);
-        return stored && asItIsNow(stored.action, tx.now);
-      }),
-    ofQuestion: (question_id) =>
-      kernel.step((tx) => actionsOfQuestion(tx, question_id).map((action) => asItIsNow(action, tx.now))),
-    answer: (claim, { confirmed, declined, answered_at }, turn_key) =>
-      journaled((tx) => {
-        if (!keepsSession(tx, claim)) return 'lost';
-        const answered = [
-          ...confirmed.map((id) => [id, { state: 'confirmed', answered_at }] as const),
-          ...declined.map((id) => [id, { state: 'declined', finished_at: tx.now, answered_at }] as const),
-        ].map(([id, to]) => ({ stored: tx.get(ACTION, id), to }));
-        for (const { stored } of answered)
-          if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
-        for (const { stored, to } of answered) if (stored !== null) change(tx, stored, { ...to, turn_key });
-        noteDeclined(tx, claim.session_tag, declined);
-        return 'settled';
-      }),
-    settle: (claim, action_id, to, turn_key) =>
-      journaled((tx) => {
-        if (!keepsSession(tx, claim)) return 'lost';
-        const stored = tx.get(ACTION, action_id);
-        if (stored?.action.session_tag !== claim.session_tag || !maySettle(tx, stored.action, turn_key))
-          return 'gone';
-        const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
-        change(tx, stored, { state: to, turn_key, ...times });
-        if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
-        else if (stored.action.state === 'pending') closeCards(tx, toQuestionId(stored.action));
-        return 'settled';
-      }),
-    withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
-    start: (held, action) =>
-      journaled((tx) => {
-        if (held !== null && !areHeld(tx, held)) return { outcome: 'lost' };
-        const known = tx.get(ACTION, action.action_id)?.action;
-        if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
-        if (held?.key) noteStarted(tx, held.key.key);
-        const expires_at = tx.now + actionsRetentionMs;
-        noteWrite(tx, action.action_id, action.session_tag, expires_at);
-        tx.put(ACTION, action.action_id, {
-          action: {
-            ...action,
-            ...{ state: 'started', principal: null, attempt: 1, status: null, answer: null },
-            ...{
-              asked_at: null,
-              expires_at: null,
-              created_at: tx.now,
-              started_at: tx.now,
-              finished_at: null,
-            },
-          },
-          asked_by: null,
-          answer_ms: 0,
-          serial: tx.serial(),
-          expires_at,
-        });
-        return { outcome: 'started' };
-      }),
-    restart: (held, action_id, attempt) =>
-      journaled((tx) => {
-        if (!areHeld(tx, held)) return 'lost';
-        const stored = tx.get(ACTION, action_id);
-        if (stored?.action.attempt !== attempt || !isUncertain(stored.action)) return 'gone';
-        change(tx, stored, {
-          ...{ state: 'started', attempt: attempt + 1, status: null, answer: null },
-          ...{ started_at: tx.now, finished_at: null },
-        });
-        return 'started';
-      }),
-    finish: (action_id, attempt, outcome) =>
-      kernel.step((tx) => {
-        const stored = tx.get(ACTION, action_id);
-        if (stored === null) return;
-        const { action } = stored;
-        const isLate = outcome.state === 'done' && (isUncertain(action) || action.state === 'failed');
-        if (isLate || (action.attempt === attempt && isUncertain(action)))
-          change(tx, stored, { ...outcome, finished_at: tx.now });
-      }),
-    ofTurn: (turn_key) => kernel.step((tx) => actionsOfTurn(tx, turn_key)),
-    sentIn: (session_tag) => kernel.step((tx) => sentIn(tx, session_tag)),
-    wroteSince: (session_tag, tool, within_ms) =>
-      kernel.step((tx) => {
-        const sent = sentIn(tx, session_tag);
-        const late = sent.filter(({ started_at, finished_at }) => {
-          return (finished_at ?? started_at ?? 0) > tx.now - within_ms;
-        });
-        return (
-          late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed')
-        );
-      }),
+    pendingIn: step(pendingActionsIn),
+    find: step(find),
+    ofQuestion: step(ofQuestion),
+    answer: step(answer, { journal: true }),
+    settle: step(settle, { journal: true }),
+    withdraw: step(withdrawActions),
+    start: step((tx, claims, action) => start(tx, claims, action, tx.now + actionsRetentionMs), {
+      journal: true,
+    }),
+    restart: step(restart, { journal: true }),
+    finish: step(finish),
+    ofTurn: step(actionsOfTurn),
+    sentIn: step(sentIn),
+    wroteSince: step(wroteSince),
     list: async (filter) =>
       (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
         .sort((a, b) => b.serial - a.serial)
         .slice(0, filter.limit)
         .map(({ action }) => action),
   };
+}
+
+function find(tx: Tx, action_id: string): Action | null {
+  const stored = tx.get(ACTION, action_id);
+  return stored && asItIsNow(stored.action, tx.now);
+}
+
+function ofQuestion(tx: Tx, question_id: string): Action[] {
+  return actionsOfQuestion(tx, question_id).map((action) => asItIsNow(action, tx.now));
+}
+
+function answer(
+  tx: Tx,
+  claim: SessionClaim,
+  { confirmed, declined, answered_at }: QuestionAnswer,
+  turn_key: string,
+): 'settled' | 'gone' | 'lost' {
+  if (!keepsSession(tx, claim)) return 'lost';
+  const answered = [
+    ...confirmed.map((id) => [id, { state: 'confirmed', answered_at }] as const),
+    ...declined.map((id) => [id, { state: 'declined', finished_at: tx.now, answered_at }] as const),
+  ].map(([id, to]) => ({ stored: tx.get(ACTION, id), to }));
+  for (const { stored } of answered)
+    if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
+  for (const { stored, to } of answered) if (stored !== null) change(tx, stored, { ...to, turn_key });
+  noteDeclined(tx, claim.session_tag, declined);
+  return 'settled';
+}
+
+function settle(
+  tx: Tx,
+  claim: SessionClaim,
+  action_id: string,
+  to: 'started' | 'declined' | 'withdrawn',
+  turn_key: string,
+): 'settled' | 'gone' | 'lost' {
+  if (!keepsSession(tx, claim)) return 'lost';
+  const stored = tx.get(ACTION, action_id);
+  if (stored?.action.session_tag !== claim.session_tag || !maySettle(tx, stored.action, turn_key))
+    return 'gone';
+  const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
+  change(tx, stored, { state: to, turn_key, ...times });
+  if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
+  else if (stored.action.state === 'pending') closeCards(tx, toQuestionId(stored.action));
+  return 'settled';
+}
+
+function start(tx: Tx, claims: RunClaims | null, action: NewAction, expires_at: number): Started {
+  if (claims !== null && !areHeld(tx, claims)) return { outcome: 'lost' };
+  const known = tx.get(ACTION, action.action_id)?.action;
+  if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
+  if (claims?.key) noteStarted(tx, claims.key.key);
+  noteWrite(tx, action.action_id, action.session_tag, expires_at);
+  tx.put(ACTION, action.action_id, {
+    action: {
+      ...action,
+      ...{ state: 'started', principal: null, attempt: 1, status: null, answer: null },
+      ...{ asked_at: null, expires_at: null, created_at: tx.now, started_at: tx.now, finished_at: null },
+    },
+    ...{ asked_by: null, answer_ms: 0, serial: tx.serial(), expires_at },
+  });
+  return { outcome: 'started' };
+}
+
+function restart(tx: Tx, claims: RunClaims, action_id: string, attempt: number): 'started' | 'gone' | 'lost' {
+  if (!areHeld(tx, claims)) return 'lost';
+  const stored = tx.get(ACTION, action_id);
+  if (stored?.action.attempt !== attempt || !isUncertain(stored.action)) return 'gone';
+  change(tx, stored, {
+    ...{ state: 'started', attempt: attempt + 1, status: null, answer: null },
+    ...{ started_at: tx.now, finished_at: null },
+  });
+  return 'started';
+}
+
+function finish(tx: Tx, action_id: string, attempt: number, outcome: ActionOutcome): void {
+  const stored = tx.get(ACTION, action_id);
+  if (stored === null) return;
+  const { action } = stored;
+  const isLate = outcome.state === 'done' && (isUncertain(action) || action.state === 'failed');
+  if (isLate || (action.attempt === attempt && isUncertain(action)))
+    change(tx, stored, { ...outcome, finished_at: tx.now });
+}
+
+function wroteSince(tx: Tx, session_tag: string, tool: string, within_ms: number): boolean {
+  const late = sentIn(tx, session_tag).filter(
+    ({ started_at, finished_at }) => (finished_at ?? started_at ?? 0) > tx.now - within_ms,
+  );
+  return late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed');
 }
 
 /** Deletes an action. */

@@ -53,10 +53,7 @@ export interface ActionStore {
    * already, nothing is stored and the existing action is returned. `lost`: one of the claims is gone.
    * @param claims null for a call by an administrator, which belongs to no session.
    */
-  start(
-    claims: RunClaims | null,
-    action: NewAction,
-  ): Promise<{ outcome: 'started' } | { outcome: 'lost' } | { outcome: 'known'; action: Action }>;
+  start(claims: RunClaims | null, action: NewAction): Promise<Started>;
   /**
    * Records that a write whose outcome is unknown is about to be sent again: the action becomes `started`, with the
    * next attempt. `gone`: the outcome has become known, or another attempt has begun.
@@ -84,6 +81,9 @@ export interface ActionStore {
   /** Writes that were sent or are about to be sent, newest first. */
   list(filter: ActionFilter): Promise<Action[]>;
 }
+
+/** The result of `ActionStore.start`. */
+export type Started = { outcome: 'started' | 'lost' } | { outcome: 'known'; action: Action };
 
 export type WithdrawnActions =
   | { action_id: string }
@@ -128,7 +128,7 @@ interface QuestionPlace {
 }
 
 /** The person's answer to a question: each of its actions is in one of the lists. */
-interface QuestionAnswer {
+export interface QuestionAnswer {
   confirmed: readonly string[];
   declined: readonly string[];
   /** When the daemon accepted the message with the answer, ms since the epoch. */

@@ -1,4 +1,4 @@
-import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import type { Kind, Tx } from '../kernels/kernel.ts';
 import { CLAIM_MS, type SessionPlace } from './claims.ts';
 import {
   isTurnOf,
@@ -18,18 +18,14 @@ export interface ClaimState {
   expires_at: number;
 }
 
-/** A step that only takes, keeps or ends a claim. */
-export const ONLY_CLAIMS = { onlyClaims: true } as const;
+/** A step that takes, renews or gives back a claim. */
+export const CLAIMS = { claims: true } as const;
+
+/** A step that does only that. */
+export const ONLY_CLAIMS = { ...CLAIMS, onlyClaims: true } as const;
 
 /** How long an expired claim is remembered, ms. */
 const CLAIM_MEMORY_MS = 3_600_000;
-
-/** Makes the steps that take, renew or give back claims. */
-export function claimSteps(
-  kernel: Kernel,
-): <R>(work: (tx: Tx) => R, only?: typeof ONLY_CLAIMS) => Promise<R> {
-  return (work, only) => kernel.step(work, { claims: true, ...only });
-}
 
 export function newClaim(tx: Tx): ClaimState {
   return { owner: tx.newOwner(), expires_at: claimTime(tx) + CLAIM_MS };

@@ -3,6 +3,7 @@ import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { endTurnQuestion } from '../links/waiting-questions.ts';
 import { listed } from '../listed.ts';
+import { stepsOf } from '../steps.ts';
 import type { InboxCount, InboxMessage, InboxStore } from './inbox.ts';
 import {
   dropMessage,
@@ -22,6 +23,7 @@ export function inboxRecords(
   kernel: Kernel,
   bounds: InboxBounds,
 ): Pick<InboxStore, 'list' | 'counts' | 'find' | 'search' | 'retry' | 'retryFailed' | 'discard'> {
+  const step = stepsOf(kernel);
   return {
     list: async ({ states, limit }) => {
       const isOpen = states.every((state) => state !== 'done' && state !== 'failed');
@@ -30,68 +32,75 @@ export function inboxRecords(
         : await listed(kernel, MESSAGE, ({ message }) => states.includes(message.state));
       return newestFirst(found.filter(({ message }) => states.includes(message.state))).slice(0, limit);
     },
-    counts: () =>
-      kernel.step((tx) => {
-        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
-        const groups = Map.groupBy([...openMessages(tx, bounds), ...failed], ({ message }) =>
-          JSON.stringify([message.platform, message.state]),
-        );
-        return [...groups.values()].map(countGroup);
-      }),
-    find: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message ?? null),
-    search: (id) =>
-      kernel.step((tx) => {
-        const named = [tx.get(MESSAGE, id)];
-        const colon = id.indexOf(':');
-        for (const message_id of colon < 0 ? [id] : [id, id.slice(colon + 1)])
-          named.push(...tx.first(MESSAGE, `message ${message_id}`, INBOX_FOUND_MAX).map(({ doc }) => doc));
-        const failed = tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc);
-        const found = [...named, ...openMessages(tx, bounds), ...failed].filter(
-          (stored): stored is StoredMessage => stored !== null && isNamed(stored.message, id),
-        );
-        const distinct = new Map(found.map((stored) => [stored.message.id, stored]));
-        return newestFirst([...distinct.values()]).slice(0, INBOX_FOUND_MAX);
-      }),
-    retry: (id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(MESSAGE, id);
-        return stored !== null && retry(tx, findTurn(tx, stored));
-      }),
-    async retryFailed({ platform, failed_since = 0 }) {
-      const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
-        state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
-      const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
-      const retried: string[] = [];
-      for (let next = 0; next < meant.length; next += RETRIED) {
-        const batch = meant.slice(next, next + RETRIED);
-        const before = new Set(retried);
-        retried.push(
-          ...(await kernel.step((tx) => {
-            const done = new Set(before);
-            for (const { message } of batch) {
-              const stored = tx.get(MESSAGE, message.id);
-              // The first message of a turn restarts the others, too.
-              const isRestarted = done.has(message.turn_id ?? '');
-              if (stored !== null && (isRestarted || (isMeant(stored) && retry(tx, findTurn(tx, stored)))))
-                done.add(message.id);
-            }
-            return [...done].filter((id) => !before.has(id));
-          })),
-        );
-      }
-      return retried;
-    },
-    discard: (id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(MESSAGE, id);
-        if (stored === null) return false;
-        const first = findTurn(tx, stored);
-        dropUnasked(tx, first.message.id);
-        endTurnQuestion(tx, first.message.id);
-        dropMessage(tx, first);
-        return true;
-      }),
+    counts: step((tx) => counts(tx, bounds)),
+    find: step((tx, id) => tx.get(MESSAGE, id)?.message ?? null),
+    search: step((tx, id) => search(tx, id, bounds)),
+    retry: step(retry),
+    retryFailed: (filter) => retryFailed(kernel, filter),
+    discard: step(discard),
   };
+}
+
+function counts(tx: Tx, bounds: InboxBounds): InboxCount[] {
+  const groups = Map.groupBy(unfinishedMessages(tx, bounds), ({ message }) =>
+    JSON.stringify([message.platform, message.state]),
+  );
+  return [...groups.values()].map(countGroup);
+}
+
+function search(tx: Tx, id: string, bounds: InboxBounds): InboxMessage[] {
+  const named = [tx.get(MESSAGE, id)];
+  const colon = id.indexOf(':');
+  for (const message_id of colon < 0 ? [id] : [id, id.slice(colon + 1)])
+    named.push(...tx.first(MESSAGE, `message ${message_id}`, INBOX_FOUND_MAX).map(({ doc }) => doc));
+  const found = [...named, ...unfinishedMessages(tx, bounds)].filter(
+    (stored): stored is StoredMessage => stored !== null && isNamed(stored.message, id),
+  );
+  const distinct = new Map(found.map((stored) => [stored.message.id, stored]));
+  return newestFirst([...distinct.values()]).slice(0, INBOX_FOUND_MAX);
+}
+
+function retry(tx: Tx, id: string): boolean {
+  const stored = tx.get(MESSAGE, id);
+  return stored !== null && retryTurn(tx, findTurn(tx, stored));
+}
+
+async function retryFailed(
+  kernel: Kernel,
+  { platform, failed_since = 0 }: { platform?: string; failed_since?: number },
+): Promise<string[]> {
+  const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
+    state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
+  const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
+  const retried: string[] = [];
+  for (let next = 0; next < meant.length; next += RETRIED) {
+    const batch = meant.slice(next, next + RETRIED);
+    const before = new Set(retried);
+    retried.push(
+      ...(await kernel.step((tx) => {
+        const done = new Set(before);
+        for (const { message } of batch) {
+          const stored = tx.get(MESSAGE, message.id);
+          // The first message of a turn restarts the others, too.
+          const isRestarted = done.has(message.turn_id ?? '');
+          if (stored !== null && (isRestarted || (isMeant(stored) && retryTurn(tx, findTurn(tx, stored)))))
+            done.add(message.id);
+        }
+        return [...done].filter((id) => !before.has(id));
+      })),
+    );
+  }
+  return retried;
+}
+
+function discard(tx: Tx, id: string): boolean {
+  const stored = tx.get(MESSAGE, id);
+  if (stored === null) return false;
+  const first = findTurn(tx, stored);
+  dropUnasked(tx, first.message.id);
+  endTurnQuestion(tx, first.message.id);
+  dropMessage(tx, first);
+  return true;
 }
 
 /** The first message of the turn that a message is part of. */
@@ -100,7 +109,7 @@ function findTurn(tx: Tx, stored: StoredMessage): StoredMessage {
   return (turn_id === undefined ? null : tx.get(MESSAGE, turn_id)) ?? stored;
 }
 
-function retry(tx: Tx, stored: StoredMessage): boolean {
+function retryTurn(tx: Tx, stored: StoredMessage): boolean {
   const { message } = stored;
   const { state } = message;
   if (state !== 'failed' && state !== 'waiting' && state !== 'replied') return false;
@@ -112,6 +121,13 @@ function retry(tx: Tx, stored: StoredMessage): boolean {
 
 function openMessages(tx: Tx, { inboxMax }: InboxBounds): StoredMessage[] {
   return tx.first(MESSAGE, 'open', inboxMax).map(({ doc }) => doc);
+}
+
+function unfinishedMessages(tx: Tx, bounds: InboxBounds): StoredMessage[] {
+  return [
+    ...openMessages(tx, bounds),
+    ...tx.first(MESSAGE, 'failed', bounds.failedMax).map(({ doc }) => doc),
+  ];
 }
 
 /**

@@ -281,7 +281,7 @@ type QueuedMessage = IncomingMessage & {
 };
 
 /** A new text for a message, from the user who edited it. */
-interface InboxEdit {
+export interface InboxEdit {
   platform: string;
   message_id: string;
   user_id: string;

@@ -1,5 +1,6 @@
 import { dueAt } from '../due-at.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { stepsOf } from '../steps.ts';
 
 /**
  * Platforms that cannot be reached. During an outage, one message at a time probes the platform, and the others wait.
@@ -46,27 +47,25 @@ const OUTAGE: Kind<StoredOutage> = {
 const OUTAGES_MAX = 100;
 
 export function outageStore(kernel: Kernel): OutageStore {
+  const step = stepsOf(kernel);
   return {
-    list: () => kernel.step(listOutages),
-    note: (platform, reason, words, probe_in_ms) =>
-      kernel.step((tx) => {
-        const { since, probes } = tx.get(OUTAGE, platform) ?? { since: tx.now, probes: -1 };
-        const next = { since, probes: probes + 1, probe_at: tx.now + probe_in_ms, wait_ms: probe_in_ms };
-        tx.put(OUTAGE, platform, { platform, reason, words, ...next });
-      }),
-    takeProbe: (platform, lease_ms) =>
-      kernel.step((tx) => {
-        const outage = tx.get(OUTAGE, platform);
-        if (!outage || dueAt(outage.probe_at, outage.wait_ms, tx.now) > tx.now) return false;
-        return postpone(tx, platform, lease_ms);
-      }),
-    hurry: (platform) => kernel.step((tx) => postpone(tx, platform, 0)),
-    end: (platform) =>
-      kernel.step((tx) => {
-        const isKnown = tx.get(OUTAGE, platform) !== null;
-        if (isKnown) tx.delete(OUTAGE, platform);
-        return isKnown;
-      }),
+    list: step(listOutages),
+    note: step((tx, platform, reason, words, probe_in_ms) => {
+      const { since, probes } = tx.get(OUTAGE, platform) ?? { since: tx.now, probes: -1 };
+      const next = { since, probes: probes + 1, probe_at: tx.now + probe_in_ms, wait_ms: probe_in_ms };
+      tx.put(OUTAGE, platform, { platform, reason, words, ...next });
+    }),
+    takeProbe: step((tx, platform, lease_ms) => {
+      const outage = tx.get(OUTAGE, platform);
+      if (!outage || dueAt(outage.probe_at, outage.wait_ms, tx.now) > tx.now) return false;
+      return postpone(tx, platform, lease_ms);
+    }),
+    hurry: step((tx, platform) => postpone(tx, platform, 0)),
+    end: step((tx, platform) => {
+      const isKnown = tx.get(OUTAGE, platform) !== null;
+      if (isKnown) tx.delete(OUTAGE, platform);
+      return isKnown;
+    }),
   };
 }
 

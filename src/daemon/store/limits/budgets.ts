@@ -1,4 +1,5 @@
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { stepsOf } from '../steps.ts';
 import {
   NO_TOKENS,
   reserveTokens,
@@ -26,15 +27,16 @@ export interface BudgetStore {
 export const BUDGET: Kind<TokenWindow> = { name: 'budget', expires: windowEnd };
 
 export function budgetStore(kernel: Kernel): BudgetStore {
+  const step = stepsOf(kernel);
   const readWindow = (tx: Tx, key: string) => tx.get(BUDGET, key) ?? NO_TOKENS;
   return {
-    reserve: (key, request) =>
-      kernel.step((tx) => {
-        const { window, state } = reserveTokens(readWindow(tx, key), request, tx.now);
-        tx.put(BUDGET, key, window);
-        return state;
-      }),
-    settle: (key, id, tokens) =>
-      kernel.step((tx) => tx.put(BUDGET, key, settleTokens(readWindow(tx, key), id, tokens, tx.now))),
+    reserve: step((tx, key, request) => {
+      const { window, state } = reserveTokens(readWindow(tx, key), request, tx.now);
+      tx.put(BUDGET, key, window);
+      return state;
+    }),
+    settle: step((tx, key, id, tokens) =>
+      tx.put(BUDGET, key, settleTokens(readWindow(tx, key), id, tokens, tx.now)),
+    ),
   };
 }

@@ -14,6 +14,7 @@ import { GUARD_LISTED_MAX } from '../bounds.ts';
 import { noteSeen, seenMessage } from '../inbox/seen.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { findSession, putSession } from '../sessions/session-document.ts';
+import { stepsOf } from '../steps.ts';
 
 /** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {
@@ -76,61 +77,68 @@ export const GUARD_USER: Kind<StoredGuardUser> = {
 export const GUARD_TURNS: Kind<SessionTurns> = { name: 'guard_turns', expires: ({ ends_at }) => ends_at };
 
 export function guardStore(kernel: Kernel): GuardStore {
+  const step = stepsOf(kernel);
   return {
     check: (message, limits) =>
       kernel.step(
         (tx) => checkMessage(tx, message, limits),
         message.message_id === null ? { lazy: true } : {},
       ),
-    giveBackTurn: (session_tag) =>
-      kernel.step((tx) => {
-        const count = tx.get(GUARD_TURNS, session_tag);
-        if (count !== null && count.turns > 0)
-          tx.put(GUARD_TURNS, session_tag, { ...count, turns: count.turns - 1 });
-      }),
-    async list() {
-      const now = await kernel.step((tx) => tx.now);
-      const circuits = [];
-      for await (const { doc } of kernel.scan(GUARD_USER)) {
-        const circuit = circuitAt(doc.circuit, now);
-        if (circuit && circuit.open_until > now) circuits.push({ ...doc.user, ...circuit });
-      }
-      const sessions = [];
-      for await (const { key: tag, doc: count } of kernel.scan(GUARD_TURNS)) {
-        if (count.blocked === 0) continue;
-        const stored = await kernel.step((tx) => findSession(tx, tag));
-        sessions.push({ session_id: stored?.session.session_id ?? tag, ...count });
-      }
-      return {
-        circuits: circuits.sort((a, b) => b.opened_at - a.opened_at).slice(0, GUARD_LISTED_MAX),
-        sessions: sessions.sort((a, b) => b.ends_at - a.ends_at).slice(0, GUARD_LISTED_MAX),
-      };
-    },
-    async resetUser(platform, name) {
-      let isFound = false;
-      for await (const { key, doc } of kernel.scan(GUARD_USER)) {
-        const { user } = doc;
-        const isNamed = user.user_id === name || (user.person !== null && readSub(user.person) === name);
-        if (user.platform !== platform || !isNamed) continue;
-        isFound = true;
-        await kernel.step((tx) => tx.delete(GUARD_USER, key));
-      }
-      return isFound;
-    },
-    resetSession: (session_id) =>
-      kernel.step((tx) => {
-        const stored = findSession(tx, session_id);
-        const tag = stored === null ? session_id : sessionTag(stored.session);
-        const isCounted = tx.get(GUARD_TURNS, tag) !== null;
-        tx.delete(GUARD_TURNS, tag);
-        return isCounted;
-      }),
+    giveBackTurn: step(giveBackTurn),
+    list: () => list(kernel),
+    resetUser: (platform, name) => resetUser(kernel, platform, name),
+    resetSession: step(resetSession),
     async resetAll() {
       for (const kind of [GUARD_USER, GUARD_TURNS] as const)
         for await (const { key } of kernel.scan<unknown>(kind as Kind<unknown>))
           await kernel.step((tx) => tx.delete(kind, key));
     },
   };
+}
+
+function giveBackTurn(tx: Tx, session_tag: string): void {
+  const count = tx.get(GUARD_TURNS, session_tag);
+  if (count !== null && count.turns > 0)
+    tx.put(GUARD_TURNS, session_tag, { ...count, turns: count.turns - 1 });
+}
+
+async function list(kernel: Kernel): Promise<GuardList> {
+  const now = await kernel.step((tx) => tx.now);
+  const circuits = [];
+  for await (const { doc } of kernel.scan(GUARD_USER)) {
+    const circuit = circuitAt(doc.circuit, now);
+    if (circuit && circuit.open_until > now) circuits.push({ ...doc.user, ...circuit });
+  }
+  const sessions = [];
+  for await (const { key: tag, doc: count } of kernel.scan(GUARD_TURNS)) {
+    if (count.blocked === 0) continue;
+    const stored = await kernel.step((tx) => findSession(tx, tag));
+    sessions.push({ session_id: stored?.session.session_id ?? tag, ...count });
+  }
+  return {
+    circuits: circuits.sort((a, b) => b.opened_at - a.opened_at).slice(0, GUARD_LISTED_MAX),
+    sessions: sessions.sort((a, b) => b.ends_at - a.ends_at).slice(0, GUARD_LISTED_MAX),
+  };
+}
+
+async function resetUser(kernel: Kernel, platform: string, name: string): Promise<boolean> {
+  let isFound = false;
+  for await (const { key, doc } of kernel.scan(GUARD_USER)) {
+    const { user } = doc;
+    const isNamed = user.user_id === name || (user.person !== null && readSub(user.person) === name);
+    if (user.platform !== platform || !isNamed) continue;
+    isFound = true;
+    await kernel.step((tx) => tx.delete(GUARD_USER, key));
+  }
+  return isFound;
+}
+
+function resetSession(tx: Tx, session_id: string): boolean {
+  const stored = findSession(tx, session_id);
+  const tag = stored === null ? session_id : sessionTag(stored.session);
+  const isCounted = tx.get(GUARD_TURNS, tag) !== null;
+  tx.delete(GUARD_TURNS, tag);
+  return isCounted;
 }
 
 /** Judges a message, and stores the verdict together with all changes. */

@@ -3,6 +3,7 @@ import type { PersonKey } from '../../identity/identity.ts';
 import { withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { byPersonOrNull } from '../persons/by-person.ts';
+import { stepsOf } from '../steps.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 
@@ -211,47 +212,42 @@ export const CLAIM_OF_SENDER: Kind<{ code_id: string; expires_at: number }> = {
 };
 
 export function linkCodeStore(kernel: Kernel): LinkCodeStore {
+  const step = stepsOf(kernel);
   return {
-    create: (code) => kernel.step((tx) => create(tx, code)),
-    find: (code_id) => kernel.step((tx) => knownCode(findCode(tx, code_id))),
-    known: (hashes) =>
-      kernel.step((tx) => new Set(hashes.filter((hash) => tx.get(CODE_HASH, hash) !== null))),
-    claimedBy: (sender) => kernel.step((tx) => knownCode(findClaim(tx, sender))),
-    claim: (code_hash, claimant) => kernel.step((tx) => claim(tx, code_hash, claimant)),
-    endSeen: (code_hash) =>
-      kernel.step((tx) => {
-        const code_id = tx.get(CODE_HASH, code_hash)?.code_id;
-        return endOpen(tx, code_id === undefined ? null : findCode(tx, code_id));
-      }),
-    end: (code_id, person) =>
-      kernel.step((tx) => {
-        const code = findCode(tx, code_id);
-        return endOpen(tx, code?.person === person ? code : null);
-      }),
-    answer: (code_id, sender, approve, answered_by = null) =>
-      kernel.step((tx) => {
-        const code = findCode(tx, code_id);
-        if (code?.state !== 'claimed' || !isSender(code.claimant, sender)) return null;
-        const answered = { ...code, answered_by };
-        return knownCode(
-          approve ? change(tx, answered, { sender_agreed: true }) : close(tx, answered, 'declined'),
-        );
-      }),
-    askAgain: (code_id, sender, answered_by) =>
-      kernel.step((tx) => {
-        const code = findCode(tx, code_id);
-        if (code?.state !== 'claimed' || code.sender_agreed || !isSender(code.claimant, sender)) return null;
-        return toLinkCode(change(tx, code, { answered_by, asked_at: tx.now }));
-      }),
-    confirm: (code_id, person, token) =>
-      kernel.step((tx): CodeConfirmed => {
-        const code = findCode(tx, code_id);
-        if (code?.person !== person) return { outcome: 'unknown' };
-        if (code.state === 'waiting') return { outcome: 'not_claimed' };
-        if (code.state !== 'claimed') return { outcome: 'gone', state: code.state };
-        return { outcome: 'confirmed', code: toLinkCode(change(tx, code, { confirmed_token: token })) };
-      }),
-    bind: (binding) => kernel.step((tx) => bind(tx, binding)),
+    create: step(create),
+    find: step((tx, code_id) => knownCode(findCode(tx, code_id))),
+    known: step((tx, hashes) => new Set(hashes.filter((hash) => tx.get(CODE_HASH, hash) !== null))),
+    claimedBy: step((tx, sender) => knownCode(findClaim(tx, sender))),
+    claim: step(claim),
+    endSeen: step((tx, code_hash) => {
+      const code_id = tx.get(CODE_HASH, code_hash)?.code_id;
+      return endOpen(tx, code_id === undefined ? null : findCode(tx, code_id));
+    }),
+    end: step((tx, code_id, person) => {
+      const code = findCode(tx, code_id);
+      return endOpen(tx, code?.person === person ? code : null);
+    }),
+    answer: step((tx, code_id, sender, approve, answered_by = null) => {
+      const code = findCode(tx, code_id);
+      if (code?.state !== 'claimed' || !isSender(code.claimant, sender)) return null;
+      const answered = { ...code, answered_by };
+      return knownCode(
+        approve ? change(tx, answered, { sender_agreed: true }) : close(tx, answered, 'declined'),
+      );
+    }),
+    askAgain: step((tx, code_id, sender, answered_by) => {
+      const code = findCode(tx, code_id);
+      if (code?.state !== 'claimed' || code.sender_agreed || !isSender(code.claimant, sender)) return null;
+      return toLinkCode(change(tx, code, { answered_by, asked_at: tx.now }));
+    }),
+    confirm: step((tx, code_id, person, token): CodeConfirmed => {
+      const code = findCode(tx, code_id);
+      if (code?.person !== person) return { outcome: 'unknown' };
+      if (code.state === 'waiting') return { outcome: 'not_claimed' };
+      if (code.state !== 'claimed') return { outcome: 'gone', state: code.state };
+      return { outcome: 'confirmed', code: toLinkCode(change(tx, code, { confirmed_token: token })) };
+    }),
+    bind: step(bind),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { NewInboxMessage } from '../inbox/inbox.ts';
 import { storeMessage } from '../inbox/inbox-document.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { stepsOf } from '../steps.ts';
 
 /**
  * Notices for users of platforms whose link was ended or replaced where no channel runs, as `agentd link remove` does
@@ -41,20 +42,19 @@ export const LINK_NOTICE: Kind<LinkNotice & { expires_at: number }> = {
 };
 
 export function linkNoticeStore(kernel: Kernel): LinkNoticeStore {
+  const step = stepsOf(kernel);
   return {
-    waiting: (platforms, limit) =>
-      kernel.step((tx) =>
-        platforms
-          .flatMap((platform) => tx.first(LINK_NOTICE, platform, limit))
-          .map(({ doc: { expires_at: _expires_at, ...notice } }) => notice),
-      ),
-    settle: (notice, message) =>
-      kernel.step((tx) => {
-        if (tx.get(LINK_NOTICE, keyOf(notice))?.serial !== notice.serial) return false;
-        tx.delete(LINK_NOTICE, keyOf(notice));
-        if (message !== null) storeMessage(tx, message);
-        return true;
-      }),
+    waiting: step((tx, platforms, limit) =>
+      platforms
+        .flatMap((platform) => tx.first(LINK_NOTICE, platform, limit))
+        .map(({ doc: { expires_at: _expires_at, ...notice } }) => notice),
+    ),
+    settle: step((tx, notice, message) => {
+      if (tx.get(LINK_NOTICE, keyOf(notice))?.serial !== notice.serial) return false;
+      tx.delete(LINK_NOTICE, keyOf(notice));
+      if (message !== null) storeMessage(tx, message);
+      return true;
+    }),
   };
 }
 

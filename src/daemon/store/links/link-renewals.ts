@@ -3,6 +3,7 @@ import { withdrawActions } from '../actions/questions.ts';
 import { claimTime } from '../claims/claim-state.ts';
 import { dueAt } from '../due-at.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { stepsOf } from '../steps.ts';
 import { hashOfToken, LINK_RENEWAL, type StoredRenewal } from './link-renewal-document.ts';
 import { LINK, removeLink, type StoredLink, userOfKey } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';
@@ -100,50 +101,46 @@ const REFUSAL: Kind<ClientRefusal> = { name: 'renewal_refusal', expires: () => n
 const CLIENT = 'client';
 
 export function linkRenewalStore(kernel: Kernel): LinkRenewalStore {
+  const step = stepsOf(kernel);
   return {
-    meet: (key, token, life) => kernel.step((tx) => meet(tx, { key, token, life })),
-    take: (key, lease_ms) => kernel.step((tx) => take(tx, key, lease_ms), { claims: true }),
-    due: (idle_ms, limit) => kernel.step((tx) => due(tx, idle_ms, limit)),
-    renew: (claim, renewed) => kernel.step((tx) => renew(tx, claim, renewed)),
-    fail: (claim, reason, wait_ms) =>
-      kernel.step((tx) => {
-        const held = heldBy(tx, claim);
-        if (held === null) return;
-        const { renewal } = held;
-        const failed = { reason, at: tx.now };
-        const failures = renewal.failures + 1;
-        tx.put(LINK_RENEWAL, claim.key, {
-          ...renewal,
-          ...{ failed, failures, claim: null, due_at: tx.now + wait_ms },
-        });
-      }),
-    stop: (claim, reason) =>
-      kernel.step((tx) => {
-        const held = heldBy(tx, claim);
-        if (held === null) return;
-        const failed = { reason, at: tx.now };
-        tx.put(LINK_RENEWAL, claim.key, { ...held.renewal, failed, claim: null, isOver: true });
-      }),
-    endLink: (claim) =>
-      kernel.step((tx) => {
-        const held = heldBy(tx, claim);
-        if (held === null) return false;
-        withdrawActions(tx, userOfKey(claim.key));
-        removeLink(tx, held.link);
-        return true;
-      }),
-    noteRefused: (reason, wait_ms) =>
-      kernel.step((tx) => {
-        const { since, count } = tx.get(REFUSAL, CLIENT) ?? { since: tx.now, count: 0 };
-        const next = { again_at: tx.now + wait_ms, wait_ms };
-        tx.put(REFUSAL, CLIENT, { reason, since, count: count + 1, ...next });
-      }),
-    refused: () => kernel.step((tx) => tx.get(REFUSAL, CLIENT)),
-    find: (key) =>
-      kernel.step((tx) => {
-        const [link, renewal] = [tx.get(LINK, key), tx.get(LINK_RENEWAL, key)];
-        return link !== null && isAbout(renewal, link) ? shown(renewal, tx.now) : null;
-      }),
+    meet: step((tx, key, token, life) => meet(tx, { key, token, life })),
+    take: step(take, { claims: true }),
+    due: step(due),
+    renew: step(renew),
+    fail: step((tx, claim, reason, wait_ms) => {
+      const held = heldBy(tx, claim);
+      if (held === null) return;
+      const { renewal } = held;
+      const failed = { reason, at: tx.now };
+      const failures = renewal.failures + 1;
+      tx.put(LINK_RENEWAL, claim.key, {
+        ...renewal,
+        ...{ failed, failures, claim: null, due_at: tx.now + wait_ms },
+      });
+    }),
+    stop: step((tx, claim, reason) => {
+      const held = heldBy(tx, claim);
+      if (held === null) return;
+      const failed = { reason, at: tx.now };
+      tx.put(LINK_RENEWAL, claim.key, { ...held.renewal, failed, claim: null, isOver: true });
+    }),
+    endLink: step((tx, claim) => {
+      const held = heldBy(tx, claim);
+      if (held === null) return false;
+      withdrawActions(tx, userOfKey(claim.key));
+      removeLink(tx, held.link);
+      return true;
+    }),
+    noteRefused: step((tx, reason, wait_ms) => {
+      const { since, count } = tx.get(REFUSAL, CLIENT) ?? { since: tx.now, count: 0 };
+      const next = { again_at: tx.now + wait_ms, wait_ms };
+      tx.put(REFUSAL, CLIENT, { reason, since, count: count + 1, ...next });
+    }),
+    refused: step((tx) => tx.get(REFUSAL, CLIENT)),
+    find: step((tx, key) => {
+      const [link, renewal] = [tx.get(LINK, key), tx.get(LINK_RENEWAL, key)];
+      return link !== null && isAbout(renewal, link) ? shown(renewal, tx.now) : null;
+    }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { PersonKey, TokenOrigin } from '../../identity/identity.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { listed } from '../listed.ts';
 import { byPersonOrNull } from '../persons/by-person.ts';
+import { stepsOf } from '../steps.ts';
 import { type NewLinkNotice, putNotice } from './link-notices.ts';
 import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';
@@ -162,58 +163,53 @@ export const LINKS_OF_PERSON: Kind<{ keys: string[]; expires_at: number }> = {
 };
 
 export function linkStore(kernel: Kernel): LinkStore {
+  const step = stepsOf(kernel);
   return {
-    get: (key) => kernel.step((tx) => knownLink(tx.get(LINK, key))),
-    find: (keys, alias) =>
-      kernel.step((tx) => {
-        const named = keys.map((key) => tx.get(LINK, key)).find((link) => link !== null);
-        const bound = findByAlias(tx, alias);
-        return knownLink(named ?? bound);
-      }),
-    findByAlias: (alias) => kernel.step((tx) => knownLink(findByAlias(tx, alias))),
-    put: (link, expected) =>
-      kernel.step((tx) => {
-        const found = tx.get(LINK, link.key);
-        if (link.origin !== undefined && isSignedOut(tx, link.origin)) return false;
-        if ((found?.token ?? null) !== expected) return false;
-        putLink(tx, link, null);
-        if (link.notice !== undefined) putNotice(tx, link.notice);
-        return true;
-      }),
-    bindAlias: (key, token, alias) =>
-      kernel.step((tx) => {
-        const found = tx.get(LINK, key);
-        if (found?.token !== token) return false;
-        if (found.alias?.person === alias.person && found.alias.alias !== alias.alias) return false;
-        tx.put(LINK, key, { ...found, alias });
-        tx.put(ALIAS, alias.alias, { key, expires_at: found.expires_at });
-        return true;
-      }),
-    remove: (key, expected, notice) =>
-      kernel.step((tx) => {
-        const found = tx.get(LINK, key);
-        if (!found || (expected !== undefined && found.token !== expected)) return false;
-        removeLink(tx, found);
-        if (notice !== undefined) putNotice(tx, notice);
-        return true;
-      }),
-    ofPerson: (person) =>
-      kernel.step((tx) =>
-        (tx.get(LINKS_OF_PERSON, person)?.keys ?? [])
-          .map((key) => tx.get(LINK, key))
-          .filter((link) => link?.person === person)
-          .map((link) => toLink(link as StoredLink)),
-      ),
+    get: step((tx, key) => knownLink(tx.get(LINK, key))),
+    find: step((tx, keys, alias) => {
+      const named = keys.map((key) => tx.get(LINK, key)).find((link) => link !== null);
+      const bound = findByAlias(tx, alias);
+      return knownLink(named ?? bound);
+    }),
+    findByAlias: step((tx, alias) => knownLink(findByAlias(tx, alias))),
+    put: step((tx, link, expected) => {
+      const found = tx.get(LINK, link.key);
+      if (link.origin !== undefined && isSignedOut(tx, link.origin)) return false;
+      if ((found?.token ?? null) !== expected) return false;
+      putLink(tx, link, null);
+      if (link.notice !== undefined) putNotice(tx, link.notice);
+      return true;
+    }),
+    bindAlias: step((tx, key, token, alias) => {
+      const found = tx.get(LINK, key);
+      if (found?.token !== token) return false;
+      if (found.alias?.person === alias.person && found.alias.alias !== alias.alias) return false;
+      tx.put(LINK, key, { ...found, alias });
+      tx.put(ALIAS, alias.alias, { key, expires_at: found.expires_at });
+      return true;
+    }),
+    remove: step((tx, key, expected, notice) => {
+      const found = tx.get(LINK, key);
+      if (!found || (expected !== undefined && found.token !== expected)) return false;
+      removeLink(tx, found);
+      if (notice !== undefined) putNotice(tx, notice);
+      return true;
+    }),
+    ofPerson: step((tx, person) =>
+      (tx.get(LINKS_OF_PERSON, person)?.keys ?? [])
+        .map((key) => tx.get(LINK, key))
+        .filter((link) => link?.person === person)
+        .map((link) => toLink(link as StoredLink)),
+    ),
     list: async ({ platform, limit }) =>
       (await listed(kernel, LINK, ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`)))
         .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
         .slice(0, limit)
         .map(toLink),
-    noteExpiryNotified: (key, token) =>
-      kernel.step((tx) => {
-        const found = tx.get(LINK, key);
-        if (found?.token === token) tx.put(LINK, key, { ...found, expiry_notified: true });
-      }),
+    noteExpiryNotified: step((tx, key, token) => {
+      const found = tx.get(LINK, key);
+      if (found?.token === token) tx.put(LINK, key, { ...found, expiry_notified: true });
+    }),
   };
 }
 

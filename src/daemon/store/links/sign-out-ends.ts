@@ -6,6 +6,7 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { byPerson } from '../persons/by-person.ts';
 import type { StoredToken } from '../persons/stored-tokens.ts';
 import { findSession, putSession, SESSION } from '../sessions/session-document.ts';
+import { stepsOf } from '../steps.ts';
 import { endCode, LINK_CODE } from './link-codes.ts';
 import { LINK, removeLink, userOfKey } from './links.ts';
 
@@ -35,19 +36,19 @@ export type EndedToken = Extract<StoredToken, { kind: 'link' | 'session' | 'code
 const READ_MAX = 10_000;
 
 export function signOutEndStore(kernel: Kernel): SignOutEndStore {
+  const step = stepsOf(kernel);
   return {
-    tokensOf: (iss, sub) => kernel.step((tx) => listTokens(tx, byPerson(iss, sub))),
-    end: (token) => kernel.step((tx) => end(tx, token)),
-    withdraw: ({ iss, sub, tenant_id }) =>
-      kernel.step((tx) => {
-        if (sub === null) return;
-        for (const { action_id, person, session_tag } of pendingActionsFor(tx, byPerson(iss, sub))) {
-          if (person === null || (tenant_id !== null && parsePersonKey(person).tenant_id !== tenant_id))
-            continue;
-          const session = session_tag === null ? null : findSession(tx, session_tag)?.session;
-          if (session?.credential_owner?.person !== person) withdrawActions(tx, { action_id });
-        }
-      }),
+    tokensOf: step((tx, iss, sub) => listTokens(tx, byPerson(iss, sub))),
+    end: step(end),
+    withdraw: step((tx, { iss, sub, tenant_id }) => {
+      if (sub === null) return;
+      for (const { action_id, person, session_tag } of pendingActionsFor(tx, byPerson(iss, sub))) {
+        if (person === null || (tenant_id !== null && parsePersonKey(person).tenant_id !== tenant_id))
+          continue;
+        const session = session_tag === null ? null : findSession(tx, session_tag)?.session;
+        if (session?.credential_owner?.person !== person) withdrawActions(tx, { action_id });
+      }
+    }),
   };
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { TokenOrigin } from '../../identity/identity.ts';
 import type { LogoutClaims } from '../../identity/logout-token.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { stepsOf } from '../steps.ts';
 
 /**
  * Marks of sign-out at the site (agentd-identity(7), "Sign-out at the site"): which tokens are of no use anymore,
@@ -65,15 +66,15 @@ const LOGOUT_TOKEN: Kind<{ expires_at: number; isFinished: boolean }> = {
 };
 
 export function signOutMarkStore(kernel: Kernel): SignOutMarkStore {
+  const step = stepsOf(kernel);
   return {
-    add: (signOut) => kernel.step((tx) => add(tx, signOut), { journal: true }),
-    finish: ({ iss, jti }) =>
-      kernel.step((tx) => {
-        const known = hashIds(iss, jti);
-        const found = tx.get(LOGOUT_TOKEN, known);
-        if (found !== null) tx.put(LOGOUT_TOKEN, known, { ...found, isFinished: true });
-      }),
-    covers: (token) => kernel.step((tx) => isSignedOut(tx, token)),
+    add: step(add, { journal: true }),
+    finish: step((tx, { iss, jti }) => {
+      const known = hashIds(iss, jti);
+      const found = tx.get(LOGOUT_TOKEN, known);
+      if (found !== null) tx.put(LOGOUT_TOKEN, known, { ...found, isFinished: true });
+    }),
+    covers: step(isSignedOut),
   };
 }
 

@@ -4,6 +4,7 @@ import { MESSAGE, putMessage, storeMessage } from '../inbox/inbox-document.ts';
 import { seenMessage } from '../inbox/seen.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { findSession } from '../sessions/session-document.ts';
+import { stepsOf } from '../steps.ts';
 
 /**
  * Questions that wait until their sender signs in (agentd-identity(7), "The question waits"). A question is stored with
@@ -50,26 +51,24 @@ export const WAITING_QUESTION: Kind<StoredQuestion> = {
 };
 
 export function waitingQuestionStore(kernel: Kernel): WaitingQuestionStore {
+  const step = stepsOf(kernel);
   return {
-    ofTurn: (turn_id) =>
-      kernel.step((tx) => {
-        const [found] = tx.first(WAITING_QUESTION, `turn ${turn_id}`, 1);
-        if (found === undefined) return null;
-        const { link_key, expires_at, message } = found.doc;
-        return { link_key, expires_at, message };
-      }),
-    end: (link_keys) =>
-      kernel.step((tx) => {
-        for (const key of link_keys) endQuestion(tx, key);
-      }),
-    forget: (link_keys, { platform, message_id }) =>
-      kernel.step((tx) => {
-        for (const key of link_keys)
-          if (tx.get(WAITING_QUESTION, key)?.message.rerun.message_id === message_id) endQuestion(tx, key);
-        const { id } = seenMessage(tx, platform, message_id);
-        const stored = id === null ? null : tx.get(MESSAGE, id);
-        if (stored?.message.ended_at === null) putMessage(tx, { ...stored, deleted_by: link_keys });
-      }),
+    ofTurn: step((tx, turn_id) => {
+      const [found] = tx.first(WAITING_QUESTION, `turn ${turn_id}`, 1);
+      if (found === undefined) return null;
+      const { link_key, expires_at, message } = found.doc;
+      return { link_key, expires_at, message };
+    }),
+    end: step((tx, link_keys) => {
+      for (const key of link_keys) endQuestion(tx, key);
+    }),
+    forget: step((tx, link_keys, { platform, message_id }) => {
+      for (const key of link_keys)
+        if (tx.get(WAITING_QUESTION, key)?.message.rerun.message_id === message_id) endQuestion(tx, key);
+      const { id } = seenMessage(tx, platform, message_id);
+      const stored = id === null ? null : tx.get(MESSAGE, id);
+      if (stored?.message.ended_at === null) putMessage(tx, { ...stored, deleted_by: link_keys });
+    }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { MemoryOwner } from '../../identity/memory-owner.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { stepsOf } from '../steps.ts';
 import { bestMemories } from './best-memories.ts';
 import type { Memory, MemoryStore } from './memories.ts';
 import { aliasChange } from './memories.ts';
@@ -15,60 +16,55 @@ interface StoredMemories {
 export const MEMORIES: Kind<StoredMemories> = { name: 'memories', expires: () => null };
 
 export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: number }): MemoryStore {
+  const step = stepsOf(kernel);
   return {
     description: kernel.description,
-    add: (owner, { text, turn_id, tainted }) =>
-      kernel.step((tx) => {
-        const all = readMemories(tx, owner);
-        const equal = all.find((memory) => memory.text === text);
-        const memory: Memory = {
-          memory_id: equal?.memory_id ?? `${tx.now}-${String(tx.serial()).padStart(12, '0')}`,
-          text,
-          turn_id,
-          tainted: tainted && equal?.tainted !== false,
-          created_at: tx.now,
-          used_at: tx.now,
-        };
-        const others = all.filter((one) => one !== equal);
-        if (others.length >= memoriesMax) {
-          const oldest = others.reduce((least, one) => (one.used_at <= least.used_at ? one : least));
-          others.splice(others.indexOf(oldest), 1);
-        }
-        keep(tx, owner, [memory, ...others]);
-        return memory;
-      }),
-    search: (owner, query) =>
-      kernel.step((tx) => {
-        const wanted = wantedTerms(query.text, query.words);
-        const all = readMemories(tx, owner).map((memory) => {
-          const terms = extractTerms(memory.text);
-          const matches = wanted.map(({ term, prefix }) =>
-            terms.some((one) => (prefix ? one.startsWith(term) : one === term)),
-          );
-          return { ...memory, matches };
-        });
-        return bestMemories(all, query).map(({ matches: _matches, ...memory }) => memory);
-      }),
-    list: (owner) => kernel.step((tx) => readMemories(tx, owner)),
-    use: (owner, ids) =>
-      kernel.step((tx) => {
-        const used = (memory: Memory) =>
-          ids.includes(memory.memory_id) ? { ...memory, used_at: tx.now } : memory;
-        keep(tx, owner, readMemories(tx, owner).map(used));
-      }),
-    forget: (owner, ids) =>
-      kernel.step((tx) => {
-        const all = readMemories(tx, owner);
-        const left = ids === 'all' ? [] : all.filter(({ memory_id }) => !ids.includes(memory_id));
-        keep(tx, owner, left);
-        return all.length - left.length;
-      }),
-    taint: (owner, turn_id) =>
-      kernel.step((tx) => {
-        const marked = (memory: Memory) =>
-          memory.turn_id === turn_id ? { ...memory, tainted: true } : memory;
-        keep(tx, owner, readMemories(tx, owner).map(marked));
-      }),
+    add: step((tx, owner, { text, turn_id, tainted }) => {
+      const all = readMemories(tx, owner);
+      const equal = all.find((memory) => memory.text === text);
+      const memory: Memory = {
+        memory_id: equal?.memory_id ?? `${tx.now}-${String(tx.serial()).padStart(12, '0')}`,
+        text,
+        turn_id,
+        tainted: tainted && equal?.tainted !== false,
+        created_at: tx.now,
+        used_at: tx.now,
+      };
+      const others = all.filter((one) => one !== equal);
+      if (others.length >= memoriesMax) {
+        const oldest = others.reduce((least, one) => (one.used_at <= least.used_at ? one : least));
+        others.splice(others.indexOf(oldest), 1);
+      }
+      keep(tx, owner, [memory, ...others]);
+      return memory;
+    }),
+    search: step((tx, owner, query) => {
+      const wanted = wantedTerms(query.text, query.words);
+      const all = readMemories(tx, owner).map((memory) => {
+        const terms = extractTerms(memory.text);
+        const matches = wanted.map(({ term, prefix }) =>
+          terms.some((one) => (prefix ? one.startsWith(term) : one === term)),
+        );
+        return { ...memory, matches };
+      });
+      return bestMemories(all, query).map(({ matches: _matches, ...memory }) => memory);
+    }),
+    list: step(readMemories),
+    use: step((tx, owner, ids) => {
+      const used = (memory: Memory) =>
+        ids.includes(memory.memory_id) ? { ...memory, used_at: tx.now } : memory;
+      keep(tx, owner, readMemories(tx, owner).map(used));
+    }),
+    forget: step((tx, owner, ids) => {
+      const all = readMemories(tx, owner);
+      const left = ids === 'all' ? [] : all.filter(({ memory_id }) => !ids.includes(memory_id));
+      keep(tx, owner, left);
+      return all.length - left.length;
+    }),
+    taint: step((tx, owner, turn_id) => {
+      const marked = (memory: Memory) => (memory.turn_id === turn_id ? { ...memory, tainted: true } : memory);
+      keep(tx, owner, readMemories(tx, owner).map(marked));
+    }),
     check: () => kernel.step(() => undefined),
     close: async () => undefined,
   };

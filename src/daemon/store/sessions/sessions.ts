@@ -2,7 +2,7 @@ import type { PersonKey } from '../../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
 import { withdrawIn } from '../actions/questions.ts';
 import {
-  claimSteps,
+  CLAIMS,
   endSessionClaim,
   holdsSession,
   leaveSession,
@@ -15,6 +15,7 @@ import type { SessionClaim, SessionPlace } from '../claims/claims.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
 import { listed } from '../listed.ts';
+import { stepsOf } from '../steps.ts';
 import {
   dropSession,
   findSession,
@@ -82,43 +83,39 @@ export interface HistoryReader {
 }
 
 export function sessionStore(kernel: Kernel): SessionStore {
-  const claiming = claimSteps(kernel);
   const readTurns = (session_id: string) => kernel.step((tx) => turns(tx, session_id));
+  const step = stepsOf(kernel);
   return {
-    find: (session_id) => kernel.step((tx) => findSession(tx, session_id)?.session ?? null),
-    claim: (session_tag) =>
-      claiming((tx) => {
-        const owner = takeSession(tx, session_tag);
-        return owner === null ? null : { session_tag, owner };
-      }),
-    renew: (claim) =>
-      claiming((tx) => {
-        const found = tx.get(SESSION_CLAIM, claim.session_tag);
-        if (found?.owner !== claim.owner) return false;
-        renewSession(tx, claim.session_tag, found);
-        return true;
-      }),
-    release: (claim) =>
-      claiming((tx) => {
-        if (holdsSession(tx, claim)) endSessionClaim(tx, claim.session_tag);
-      }),
-    wait: (session_tag, place) => claiming((tx) => waitForSession(tx, session_tag, place)),
-    leave: (session_tag, place) => claiming((tx) => leaveSession(tx, session_tag, place)),
-    save: (claim, session, as) =>
-      kernel.step((tx) => {
-        if (!holdsSession(tx, claim)) return 'lost';
-        expectTag(session, claim.session_tag);
-        if (as === 'changed') {
-          const stored = tx.get(SESSION, claim.session_tag);
-          if (stored === null) return 'ended';
-          putSession(tx, { ...stored, session });
-          return 'saved';
-        }
-        const replaced = as === 'replaced' ? findSession(tx, session.session_id) : null;
-        if (replaced !== null) endSession(tx, replaced);
-        createSession(tx, session);
+    find: step((tx, session_id) => findSession(tx, session_id)?.session ?? null),
+    claim: step((tx, session_tag) => {
+      const owner = takeSession(tx, session_tag);
+      return owner === null ? null : { session_tag, owner };
+    }, CLAIMS),
+    renew: step((tx, claim) => {
+      const found = tx.get(SESSION_CLAIM, claim.session_tag);
+      if (found?.owner !== claim.owner) return false;
+      renewSession(tx, claim.session_tag, found);
+      return true;
+    }, CLAIMS),
+    release: step((tx, claim) => {
+      if (holdsSession(tx, claim)) endSessionClaim(tx, claim.session_tag);
+    }, CLAIMS),
+    wait: step(waitForSession, CLAIMS),
+    leave: step(leaveSession, CLAIMS),
+    save: step((tx, claim, session, as) => {
+      if (!holdsSession(tx, claim)) return 'lost';
+      expectTag(session, claim.session_tag);
+      if (as === 'changed') {
+        const stored = tx.get(SESSION, claim.session_tag);
+        if (stored === null) return 'ended';
+        putSession(tx, { ...stored, session });
         return 'saved';
-      }),
+      }
+      const replaced = as === 'replaced' ? findSession(tx, session.session_id) : null;
+      if (replaced !== null) endSession(tx, replaced);
+      createSession(tx, session);
+      return 'saved';
+    }),
     history: async (session_id, reader, limit) =>
       shownTurns(reader, await readTurns(session_id)).slice(-limit),
     turns: readTurns,
@@ -127,12 +124,11 @@ export function sessionStore(kernel: Kernel): SessionStore {
         .map(({ session }) => session)
         .sort((a, b) => b.last_active_at - a.last_active_at || b.created_at - a.created_at)
         .slice(0, limit),
-    end: (session_id) =>
-      kernel.step((tx) => {
-        const stored = findSession(tx, session_id);
-        if (stored !== null) endSession(tx, stored);
-        return stored !== null;
-      }),
+    end: step((tx, session_id) => {
+      const stored = findSession(tx, session_id);
+      if (stored !== null) endSession(tx, stored);
+      return stored !== null;
+    }),
   };
 }
 

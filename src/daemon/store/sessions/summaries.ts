@@ -1,5 +1,6 @@
-import { claimSteps, claimTime, isValid } from '../claims/claim-state.ts';
+import { CLAIMS, claimTime, isValid } from '../claims/claim-state.ts';
 import type { Kernel } from '../kernels/kernel.ts';
+import { stepsOf } from '../steps.ts';
 import { findSession, putSession } from './session-document.ts';
 
 /** Summaries of the turns that do not fit into the history of a session, one for each principal of the session. */
@@ -33,27 +34,25 @@ export interface Summary {
 }
 
 export function summaryStore(kernel: Kernel): SummaryStore {
-  const claiming = claimSteps(kernel);
+  const step = stepsOf(kernel);
   return {
-    find: (session_tag, principal) =>
-      kernel.step(
-        (tx) => findSession(tx, session_tag)?.summaries.find((one) => one.principal === principal) ?? null,
-      ),
-    begin: (session_tag, ttl_ms) =>
-      claiming((tx) => {
-        const stored = findSession(tx, session_tag);
-        if (stored === null || isValid(stored.summarizing, tx)) return null;
-        const owner = tx.newOwner();
-        putSession(tx, { ...stored, summarizing: { owner, expires_at: claimTime(tx) + ttl_ms } });
-        return owner;
-      }),
-    keep: (session_tag, token, summary) =>
-      kernel.step((tx) => {
-        const stored = findSession(tx, session_tag);
-        if (stored?.summarizing?.owner !== token || !isValid(stored.summarizing, tx)) return false;
-        const others = stored.summaries.filter(({ principal }) => principal !== summary.principal);
-        putSession(tx, { ...stored, summaries: [...others, summary], summarizing: null });
-        return true;
-      }),
+    find: step((tx, session_tag, principal) => {
+      const summaries = findSession(tx, session_tag)?.summaries;
+      return summaries?.find((one) => one.principal === principal) ?? null;
+    }),
+    begin: step((tx, session_tag, ttl_ms) => {
+      const stored = findSession(tx, session_tag);
+      if (stored === null || isValid(stored.summarizing, tx)) return null;
+      const owner = tx.newOwner();
+      putSession(tx, { ...stored, summarizing: { owner, expires_at: claimTime(tx) + ttl_ms } });
+      return owner;
+    }, CLAIMS),
+    keep: step((tx, session_tag, token, summary) => {
+      const stored = findSession(tx, session_tag);
+      if (stored?.summarizing?.owner !== token || !isValid(stored.summarizing, tx)) return false;
+      const others = stored.summaries.filter(({ principal }) => principal !== summary.principal);
+      putSession(tx, { ...stored, summaries: [...others, summary], summarizing: null });
+      return true;
+    }),
   };
 }

@@ -6,7 +6,7 @@ import { actionsOfTurn, declinedActionsIn } from '../actions/action-steps.ts';
 import type { Action, NewPendingAction, ReplyToAsked } from '../actions/actions.ts';
 import { closeCards } from '../actions/question-cards.ts';
 import { addPending, lapsedActionsIn, noteReply, pendingActionsIn } from '../actions/questions.ts';
-import { claimSteps, endSessionClaim, holdsSession, takeSession } from '../claims/claim-state.ts';
+import { CLAIMS, endSessionClaim, holdsSession, takeSession } from '../claims/claim-state.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../claims/claims.ts';
 import { holdsKey, type StoredAnswer, storeAnswer } from '../idempotency.ts';
 import type { FinalFailure, InboxClaim, SignInHint, StoredQuestion } from '../inbox/inbox.ts';
@@ -16,6 +16,7 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
 import { isSignedOut } from '../links/sign-out-marks.ts';
 import { keepQuestion, type NewWaitingQuestion } from '../links/waiting-questions.ts';
+import { stepsOf } from '../steps.ts';
 import type { Store } from '../store.ts';
 import { appendEvents, heldStream } from '../streams.ts';
 import { keepTrace, type TraceRings } from '../traces.ts';
@@ -107,24 +108,23 @@ export function turnSteps(
   bounds: TurnBounds,
   rings: TraceRings,
 ): Pick<Store, 'beginTurn' | 'commitTurn'> {
-  const claiming = claimSteps(kernel);
+  const step = stepsOf(kernel);
   return {
-    beginTurn: (session_tag, session_id, turn_key, token = null, place) =>
-      claiming((tx) => {
-        const owner = takeSession(tx, session_tag, place);
-        if (owner === null) return null;
-        return {
-          claim: { session_tag, owner },
-          found: findSession(tx, session_id)?.session ?? null,
-          pending: pendingActionsIn(tx, session_tag),
-          lapsed: lapsedActionsIn(tx, session_tag),
-          declined: declinedActionsIn(tx, session_tag),
-          earlier: turn_key === null ? [] : actionsOfTurn(tx, turn_key),
-          turns: turns(tx, session_id),
-          signed_out: token && isSignedOut(tx, token),
-        };
-      }),
-    commitTurn: (claim, changes) => kernel.step((tx) => commitTurn(tx, claim, changes, bounds, rings)),
+    beginTurn: step((tx, session_tag, session_id, turn_key, token = null, place) => {
+      const owner = takeSession(tx, session_tag, place);
+      if (owner === null) return null;
+      return {
+        claim: { session_tag, owner },
+        found: findSession(tx, session_id)?.session ?? null,
+        pending: pendingActionsIn(tx, session_tag),
+        lapsed: lapsedActionsIn(tx, session_tag),
+        declined: declinedActionsIn(tx, session_tag),
+        earlier: turn_key === null ? [] : actionsOfTurn(tx, turn_key),
+        turns: turns(tx, session_id),
+        signed_out: token && isSignedOut(tx, token),
+      };
+    }, CLAIMS),
+    commitTurn: step((tx, claim, changes) => commitTurn(tx, claim, changes, bounds, rings)),
   };
 }
 
