@@ -193,7 +193,7 @@ async function answerCommand(
   }
   const answer = await links.link(user_id, argument, { message_id });
   const text = answer.linked
-    ? signedIn(scope, answer.email, answer.expires_at, answer.locale ?? locale)
+    ? signedIn(scope, answer, locale)
     : scope.say(TEXTS.not_signed_in, { reason: answer.reason }, locale);
   return { text, hidesMessage };
 }

@@ -1,4 +1,4 @@
-import type { ChannelScope } from '../../src/channel/index.ts';
+import type { ChannelScope, LinkAnswer } from '../../src/channel/index.ts';
 import { channelTexts, formatMinute } from '../../src/channel/index.ts';
 
 /** Texts that people read and that the agent did not write. They are Markdown, like replies. */
@@ -59,8 +59,8 @@ export const TEXTS = channelTexts('msgbot', {
     '❌ Not signed in: you forwarded another person’s message. Please send the command yourself.',
   ],
   signed_in: [
-    'Confirms that a person signed in. {email} is shown as code; {time} is in UTC.',
-    '✅ You are signed in here as {email}, until {time} (UTC).',
+    'Confirms that a person signed in. {email} is shown as code; {time} is in the time zone of the person, or else says that it is in UTC.',
+    '✅ You are signed in here as {email}, until {time}.',
   ],
   not_signed_in: [
     'The answer to a sign-in that failed. {reason} is one of the reasons in agentd-identity(7).',
@@ -70,9 +70,13 @@ export const TEXTS = channelTexts('msgbot', {
 
 type Say = Pick<ChannelScope, 'say'>;
 
-/** @param expires_at ms since the epoch */
-export function signedIn(scope: Say, email: string, expires_at: number, locale: string | null): string {
-  return scope.say(TEXTS.signed_in, { email: asCode(email), time: formatMinute(expires_at) }, locale);
+export function signedIn(
+  scope: Say,
+  { email, expires_at, locale, timezone }: Extract<LinkAnswer, { linked: true }>,
+  platform_locale: string | null,
+): string {
+  const time = formatMinute(expires_at, timezone);
+  return scope.say(TEXTS.signed_in, { email: asCode(email), time }, locale ?? platform_locale);
 }
 
 /** Formats a text as code. Backticks and control characters are removed. */

@@ -1,4 +1,10 @@
-import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
+import {
+  type ChannelRequest,
+  type ChannelResponse,
+  type ChannelScope,
+  formatMinute,
+  type Route,
+} from '../../src/channel/index.ts';
 import { asString } from './content.ts';
 import { listSpellings, mayNameNumber, namesNumber } from './phone-number.ts';
 
@@ -40,8 +46,8 @@ async function link(request: ChannelRequest, scope: Linking): Promise<ChannelRes
     request,
   });
   if (outcome.linked) {
-    const until = new Date(outcome.expires_at).toISOString().slice(0, 16).replace('T', ' ');
-    return answer(200, `${number} is linked to ${outcome.email} until ${until} (UTC).`);
+    const until = formatMinute(outcome.expires_at, outcome.timezone);
+    return answer(200, `${number} is linked to ${outcome.email} until ${until}.`);
   }
   if (outcome.held) return answer(403, 'The number is linked to another person.');
   return badToken(outcome.reason);

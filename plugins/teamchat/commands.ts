@@ -57,10 +57,10 @@ async function signOut(user: string, asked: LinkRequest, scope: ChannelScope): P
 }
 
 function confirmation(
-  { email, expires_at, locale }: Extract<LinkAnswer, { linked: true }>,
+  { email, expires_at, locale, timezone }: Extract<LinkAnswer, { linked: true }>,
   scope: ChannelScope,
 ): string {
-  const time = dateMarkup(expires_at, '{date_short_pretty} at {time}', `${formatMinute(expires_at)} UTC`);
+  const time = dateMarkup(expires_at, '{date_short_pretty} at {time}', formatMinute(expires_at, timezone));
   return scope.say(TEXTS.signed_in, { email: escapeText(email), time }, locale);
 }
 

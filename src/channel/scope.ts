@@ -307,7 +307,7 @@ export interface LinkOptions extends LinkRequest {
 
 export type LinkAnswer =
   /** `expires_at` is the expiry of the link or of its token, whichever is earlier, ms since the epoch. */
-  | { linked: true; user_id: string; email: string; expires_at: number; locale?: string }
+  | { linked: true; user_id: string; email: string; expires_at: number; locale?: string; timezone?: string }
   /** `held`: the token is valid, but the link belongs to another person. */
   | { linked: false; reason: string; held: boolean };
 

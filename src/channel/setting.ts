@@ -71,9 +71,22 @@ export function channelTexts<Name extends string>(
   ) as Record<Name, ChannelText>;
 }
 
-/** A time in a text, in UTC, to the minute: `2026-01-31 12:00`. @param at ms since the epoch */
-export function formatMinute(at: number): string {
-  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+/**
+ * A time in a text, to the minute: `2026-01-31 13:00` in a time zone, or else `2026-01-31 12:00 UTC`.
+ *
+ * @param at ms since the epoch
+ * @param timezone IANA name
+ */
+export function formatMinute(at: number, timezone?: string | null): string {
+  const minute = (timeZone: string) =>
+    new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone }).format(at);
+  try {
+    if (timezone) return minute(timezone);
+  } catch (error) {
+    // A token may name a zone that this runtime does not know.
+    if (!(error instanceof RangeError)) throw error;
+  }
+  return `${minute('UTC')} UTC`;
 }
 
 /** Fills in all placeholders of a text at once, so that a value that looks like a placeholder is not replaced. */

@@ -246,7 +246,7 @@ describe('signing in', () => {
     const [confirmed] = await texts(1);
     const until = new Date((JSON.parse(atob(secret.split('.')[1] ?? '')) as { exp: number }).exp * 1000);
     expect(confirmed).toBe(
-      `✅ You are signed in here as <code>ada@example.com</code>, until ${until.toISOString().slice(0, 16).replace('T', ' ')} (UTC).`,
+      `✅ You are signed in here as <code>ada@example.com</code>, until ${until.toISOString().slice(0, 16).replace('T', ' ')} UTC.`,
     );
     expect(deletions()).toEqual([{ chat_id: Number(ada), message_id: 1 }]);
     await who({ number: 2 });

@@ -201,13 +201,14 @@ function forRequest(services: Services, request: ChannelRequest | undefined): Se
 
 function toLinkAnswer(outcome: LinkOutcome): LinkAnswer {
   if (outcome.linked) {
-    const { locale } = outcome.verdict.claims;
+    const { locale, timezone } = outcome.verdict.claims;
     const { expires_at } = outcome;
     return {
       linked: true,
       ...toWho(outcome.verdict),
       expires_at,
       ...(locale === undefined ? {} : { locale }),
+      ...(timezone === undefined ? {} : { timezone }),
     };
   }
   const held = outcome.reason === 'held_by_another';

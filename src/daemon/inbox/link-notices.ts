@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../channel/index.ts';
+import { formatMinute } from '../../channel/setting.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Bound } from '../linking/bind-code.ts';
@@ -70,8 +71,9 @@ export async function noticeBound(
 function renderNotice(bound: Bound, texts: LocalTexts): string | null {
   switch (bound.outcome) {
     case 'bound': {
-      const time = new Date(bound.expires_at).toISOString().slice(0, 16).replace('T', ' ');
-      return texts.say('link_code_done', { email: quoted(bound.claims.email), time });
+      const { email, timezone } = bound.claims;
+      const time = formatMinute(bound.expires_at, timezone);
+      return texts.say('link_code_done', { email: quoted(email), time });
     }
     case 'refused':
       return texts.say(`link_code_${bound.reason}`);

@@ -266,8 +266,8 @@ export const TEXTS = {
     'Thank you. Now confirm on the website that this is your chat.',
   ),
   link_code_done: prose(
-    'Says that a chat is connected. {email} is shown in quotes, as text; {time} is in UTC.',
-    '✅ This chat is connected with {email}, until {time} (UTC).',
+    'Says that a chat is connected. {email} is shown in quotes, as text; {time} is in the time zone of the person, or else says that it is in UTC.',
+    '✅ This chat is connected with {email}, until {time}.',
     'email',
     'time',
   ),

@@ -142,6 +142,13 @@ describe('a question with buttons', () => {
     ]);
   });
 
+  it('says that its time is in UTC if the token names a zone that nobody knows', async () => {
+    const claims = { timezone: 'Mars/Olympus' };
+    await link(world.services, TELEX, 'ada', await token({ sub: 'ada', claims, ttl: DAYS }));
+    await world.press({ id: await ask('cancel 1', { shared: false }), approve: true });
+    expect(outcomes()).toEqual(['Confirmed by you at 14:05 UTC. This was done.']);
+  });
+
   it('is in the language and the time zone of the person', async () => {
     const german = {
       decided_yes: 'Bestätigt von {who}, {time}.',

@@ -244,7 +244,9 @@ describe('the answer of the sender', () => {
     const yes = aMessage('Yes!');
     await deliver(yes);
     expect(await linked()).toBe(ada);
-    expect((await notices()).at(-1)).toMatch(/^✅ This chat is connected with "ada@example\.com", until /);
+    expect((await notices()).at(-1)).toMatch(
+      /^✅ This chat is connected with "ada@example\.com", until \S+ \S+ UTC\.$/,
+    );
     const count = (await notices()).length;
     await deliver(yes);
     expect(await notices()).toHaveLength(count);

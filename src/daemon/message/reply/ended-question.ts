@@ -1,4 +1,5 @@
 import type { ClosedQuestion } from '../../../channel/index.ts';
+import { formatMinute } from '../../../channel/setting.ts';
 import type { Action } from '../../store/actions/actions.ts';
 import type { ProseName } from '../../texts/text-records.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
@@ -25,7 +26,7 @@ function describeLateness(
   { texts, timezone }: Reading,
 ): Decision {
   const at = expires_at ?? 0;
-  return withTime(at, timeOfDay(at, timezone), (time) => texts.say('confirm_late', { time }));
+  return withTime(at, timeOfDay(at, timezone).slice(0, 5), (time) => texts.say('confirm_late', { time }));
 }
 
 /**
@@ -68,8 +69,7 @@ export function decisionInWords(
       ? describeLateness(first, reading)
       : { outcome: outcomesInWords(outcomes, texts) };
   // The line stays in the chat, where others may read it, too.
-  const words = timezone === null ? `${timeOfDay(at, null)} UTC` : timeOfDay(at, timezone);
-  return withTime(at, words, (time) =>
+  return withTime(at, timeOfDay(at, timezone), (time) =>
     outcomes.every((outcome) => outcome === 'declined')
       ? texts.say('decided_no', { who, time })
       : `${texts.say('decided_yes', { who, time })} ${outcomesInWords(outcomes, texts)}`,
@@ -108,14 +108,7 @@ const TEXT_OF = {
   pending: 'became_withdrawn',
 } as const satisfies Record<ActionOutcomeNow | NotSent, ProseName>;
 
+/** `13:00`, or `12:00 UTC` if the zone is not known. */
 function timeOfDay(at: number, timezone: string | null): string {
-  const clock = (timeZone: string) =>
-    new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone }).format(at);
-  try {
-    return clock(timezone ?? 'UTC');
-  } catch (error) {
-    // A token may name a zone that this runtime does not know.
-    if (error instanceof RangeError) return clock('UTC');
-    throw error;
-  }
+  return formatMinute(at, timezone).slice('2026-01-31 '.length);
 }

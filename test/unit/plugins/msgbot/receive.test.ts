@@ -32,6 +32,7 @@ beforeEach(() => {
   accepted = [];
   rated = [];
   linked = [];
+  zone = {};
   unlinked = [];
   codes = [];
   now = 1_795_290_000_000;
@@ -53,7 +54,8 @@ beforeEach(() => {
     links: {
       async link(user_id, token, { message_id } = {}) {
         linked.push([user_id, token, message_id]);
-        return { linked: true, user_id: 'ada', email: 'a`d\na@example.com', expires_at: now + 60_000 };
+        const expires_at = now + 60_000;
+        return { linked: true, user_id: 'ada', email: 'a`d\na@example.com', expires_at, ...zone };
       },
       takeCode: async (message) => codes.push(message) > 0 && message.text.includes(CODE),
       unlink: async (user_id, { message_id } = {}) => unlinked.push([user_id, message_id]) > 0,
@@ -64,6 +66,8 @@ beforeEach(() => {
 });
 
 let rated: AnswerReaction[];
+/** The time zone in the token, if it names one. */
+let zone: { timezone?: string };
 
 /** Delivers a signed update. */
 async function receive(update: object): Promise<void> {
@@ -87,10 +91,16 @@ describe('signing in', () => {
     expect(said).toEqual([
       {
         reply_to: { chat: 5550111, deletes: 103, locale: 'en' },
-        text: '✅ You are signed in here as `ada@example.com`, until 2026-11-21 19:41 (UTC).',
+        text: '✅ You are signed in here as `ada@example.com`, until 2026-11-21 19:41 UTC.',
         message_id: '5550111:103',
       },
     ]);
+  });
+
+  it('says until when in the time zone of the person', async () => {
+    zone = { timezone: 'Asia/Kolkata' };
+    await receive(altered('private-command', { text: '/service_auth a.b.c' }));
+    expect(said).toMatchObject([{ text: expect.stringMatching(/, until 2026-11-22 01:11\.$/) }]);
   });
 
   it('with a forwarded command does not link the sender, and requests the deletion of the message', async () => {
