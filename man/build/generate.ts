@@ -210,6 +210,7 @@ function description(command: Command, alone: boolean): string {
     alone ? '' : `### agentd ${command.name}`,
     prose(command.summary),
     command.description ? prose(command.description) : '',
+    command.manual ? prose(command.manual) : '',
     terms(items),
   ]
     .filter(Boolean)

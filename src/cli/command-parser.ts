@@ -1,7 +1,14 @@
 import { Command as Commander, Option } from 'commander';
 import { version } from '../daemon/admin/program.ts';
 import { COMMANDS, type Command, GROUPS, type IndexEntry } from './command.ts';
-import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './help.ts';
+import {
+  COMMON_OPTIONS,
+  examplesText,
+  HELP_OPTION,
+  JSON_SENTENCE,
+  manualText,
+  VERSION_OPTION,
+} from './help.ts';
 
 /**
  * Creates the command-line parser: all commands, with name and summary only. Once it is known which command is called,
@@ -57,4 +64,6 @@ export function addDetails(parser: Commander, command: Command): void {
   }
   if (command.json) parser.option('--json', command.jsonSentence ?? JSON_SENTENCE);
   parser.addHelpText('after', `\n${examplesText(command.examples)}`);
+  if (command.manual)
+    parser.addHelpText('after', `\n${manualText([`agentd-${command.name.split(' ')[0]}`])}`);
 }

@@ -7,6 +7,8 @@ import type { Output } from './output.ts';
 export interface CommandRecord {
   /** Paragraphs for help and manual page. */
   description?: string;
+  /** More paragraphs, which only the manual page has. */
+  manual?: string;
   /** By form: `<id>` is required, `[id]` is not, `[words...]` takes the rest. */
   args?: Terms<Pick<CommandOption, 'values' | 'isChannel'>>;
   /** By flags, in the syntax of commander: `--limit <n>`. */
@@ -153,7 +155,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'tools call': 'Call one tool of the agent, signed in or not.',
   'tools trust': 'Accept a tool of an MCP server whose description or schema has changed.',
   'tools new': 'Create a tool of your own: a TypeScript module with its test.',
-  simulate: 'Send a message to the daemon as the platform of a channel would.',
+  simulate: 'Send a message as the platform of a channel would.',
   'keys list': 'List the keys that seal stored tokens, and how much each has sealed.',
   'keys rotate': 'Add a key that seals stored tokens from now on.',
   'keys remove': 'Remove an earlier key that is no longer used.',
@@ -161,7 +163,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   backup: 'Copy the embedded store into a file, even while the daemon runs.',
   restore: 'Replace the embedded store with a backup.',
   doctor: 'Check that everything the daemon needs is present and works.',
-  version: 'Print the version and commit of the program, and the versions that it uses.',
+  version: 'Print the version and commit, for a bug report.',
   completion: 'Print a shell script that completes agentd commands.',
 };
 
@@ -224,7 +226,7 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
     example: { 'agentd person show --sub alice': 'Shows what is stored about a person.' },
   },
   channels: {
-    summary: 'List the installed channels, register them with their platforms, and create one of your own.',
+    summary: 'List, register and create channels.',
     example: { 'agentd channels list': 'Shows all channels, and what inactive ones lack.' },
   },
   keys: {
@@ -240,7 +242,7 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
     example: { 'agentd eval add "$ID"': 'Prints the case.' },
   },
   guard: {
-    summary: 'List and unblock the users and sessions that the loop guard blocks.',
+    summary: 'List and unblock users and sessions that the loop guard blocks.',
     example: { 'agentd guard list': 'Shows who is blocked, why, and for how long.' },
   },
 };

@@ -1,6 +1,6 @@
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { wrapText } from '../daemon/admin/texts.ts';
-import { COMMANDS, type CommandExamples } from './command.ts';
+import { COMMANDS, type CommandExamples, GROUPS } from './command.ts';
 import { hang } from './hang.ts';
 
 /** A complaint of a user, and the commands that show its cause. */
@@ -65,7 +65,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
   },
   {
     name: 'channels',
-    summary: 'Connect a website or a chat platform, or write a channel of your own.',
+    summary: 'Connect a website or a chat platform, or write your own channel.',
     paragraphs: [
       'A channel is active if MESSAGING_PLATFORMS names it, or if that is unset and its own settings are set. `agentd channels list` says which channels are active, and why the others are not.',
       '`agentd simulate` writes as a platform would, so that each channel can be tried without an account.',
@@ -76,7 +76,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
   },
   {
     name: 'identity',
-    summary: 'For whom the agent acts: user tokens, links, the keys of stored tokens.',
+    summary: 'For whom the agent acts: user tokens, links, sealing keys.',
     paragraphs: [
       'A token (JWT) that your site has signed says who a person is. It is validated once per message, and the tools of the agent use it. Nothing fails without a valid token: the tools use the default credentials.',
       'On a chat platform a person links a token to their number or id. Stored tokens are sealed with TOKEN_ENCRYPTION_KEY.',
@@ -151,7 +151,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
   },
   {
     name: 'people',
-    summary: 'The data that is stored about a person: show it, erase it, see who showed or erased it.',
+    summary: 'The data that is stored about a person: show it, erase it.',
     paragraphs: [
       '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show` and `feedback show`.',
     ],
@@ -182,8 +182,13 @@ export function topicHelp({ summary, paragraphs, complaints = [], commands, page
       entries.map(({ name, summary }) => [name, summary]),
       widest,
     )}`,
-    `Manual:\n${pages.map((page) => `  man ${page.replace(/\(\d\)$/, '')}\n`).join('')}`,
+    `${manualText(pages.map((page) => page.replace(/\(\d\)$/, '')))}\n`,
   ].join('\n');
+}
+
+/** The section of a help text that names the manual pages to read next. */
+export function manualText(pages: readonly string[]): string {
+  return `Manual:\n${pages.map((page) => `  man ${page}`).join('\n')}`;
 }
 
 /** Options that every command has, before or after its name. */
@@ -229,52 +234,36 @@ const EXAMPLES: CommandExamples = {
 
 /** What people want to do, and the commands for it, by their first words. */
 export const INTENTS: Readonly<Record<string, readonly string[]>> = {
-  'Try and set up': ['serve', 'init', 'chat', 'simulate', 'config', 'doctor', 'completion'],
+  'Try and set up': ['serve', 'init', 'chat', 'simulate', 'config', 'doctor'],
   Operate: [
-    'status',
-    'top',
-    'reload',
-    'logs',
-    'channels',
-    'inbox',
-    'guard',
-    'keys',
-    'backup',
-    'restore',
+    ...['status', 'top', 'reload', 'logs', 'channels', 'inbox', 'guard', 'keys', 'backup', 'restore'],
     'audit',
-    'version',
-    'help',
   ],
   'Support people': ['explain', 'sessions', 'link', 'token', 'actions', 'memory', 'person', 'feedback'],
   Build: ['tools', 'replay', 'eval'],
+  Other: ['completion', 'version', 'help'],
 };
 
 /**
- * The help of the program: all commands by intent, and the topics. It is made from the index alone, so it is printed
- * without loading the command-line parser.
+ * The help of the program: each command or group by intent, on one line, and the topics. It is made from the index
+ * alone, so it is printed without loading the command-line parser.
  */
 export function programHelp(): string {
   const options = [...COMMON_OPTIONS, VERSION_OPTION, HELP_OPTION].map(
     ({ flags, sentence }): Row => [flags, sentence],
   );
-  const commands = [...COMMANDS, HELP_COMMAND].map(({ name, summary }): Row => [name, summary]);
-  const topics = HELP_TOPICS.map(({ name, summary }): Row => [`help ${name}`, summary]);
-  const width = Math.max(...[...options, ...commands, ...topics].map(([term]) => term.length));
-  const section = (title: string, rows: readonly Row[]) => `${title}:\n${rowsText(rows, width)}`;
-  const sections = Object.entries(INTENTS).map(([title, words]) =>
-    section(
-      title,
-      words.flatMap((word) => commands.filter(([name]) => name.split(' ')[0] === word)),
-    ),
-  );
+  const alone = new Map([...COMMANDS, HELP_COMMAND].map(({ name, summary }) => [name, summary]));
+  const row = (word: string): Row => [word, GROUPS[word]?.summary ?? alone.get(word) ?? ''];
+  const topics = HELP_TOPICS.map(({ name, summary }): Row => [name, summary]);
+  const width = Math.max(...Object.values(INTENTS).flatMap((words) => words.map(({ length }) => length)));
   return [
     'Usage: agentd <command> [options]\n',
     'A conversational agent daemon, and the tools to operate it.\n',
-    ...sections,
-    section('Topics', topics),
-    section('Options', options),
+    ...Object.entries(INTENTS).map(([title, words]) => `${title}:\n${rowsText(words.map(row), width)}`),
+    `Topics (\`agentd help <topic>\`):\n${rowsText(topics, width)}`,
+    `Options:\n${rowsText(options, Math.max(...options.map(([flags]) => flags.length)))}`,
     `${examplesText(EXAMPLES)}\n`,
-    'Help for one command: `agentd <command> --help`.\n',
+    'Help for one command or group: `agentd <command> --help`.\n',
   ].join('\n');
 }
 

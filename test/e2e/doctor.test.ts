@@ -122,7 +122,13 @@ describe('agentd doctor', () => {
   });
 
   it('needs no daemon and no state directory, and skips checks of missing settings', async () => {
-    const { code, stdout } = await command(['doctor'], { cwd: directory });
+    const short = await command(['doctor'], { cwd: directory });
+    expect(short.code).toBe(0);
+    expect(short.stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
+    expect(short.stdout).toMatch(
+      /^skipped +7 checks +state directory, store, sealing, business API, model, channel webchat, clock\n +`agentd doctor --verbose` says why\.\n$/m,
+    );
+    const { code, stdout } = await command(['doctor', '--verbose'], { cwd: directory });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
     expect(stdout).toMatch(/^skipped +state directory +.*does not exist yet: the first start creates it$/m);
@@ -142,6 +148,10 @@ describe('agentd doctor', () => {
     };
     const { code, of, findings } = await doctor(changes);
     expect(code).toBe(78);
+    const { stdout } = await command(['doctor'], { cwd: directory, env: { ...env(), ...changes } });
+    expect(stdout).toMatch(
+      /^(failed .*\n( .*\n)+){3}skipped +10 checks .*\n +Reason: the configuration is wrong\.\n$/,
+    );
     expect(of('configuration').map(({ outcome, detail }) => [outcome, detail.split(' ')[0]])).toEqual([
       ['failed', 'PORT=99999'],
       ['failed', 'JWT_VERIFY_EXP=false'],
@@ -166,6 +176,8 @@ describe('agentd doctor', () => {
       { outcome: 'warning', detail: expect.stringMatching(/^TOKEN_ENCRYPTION_KEY=off: /) },
     ]);
     expect(of('configuration')).toMatchObject([{ outcome: 'ok' }]);
+    const { stdout } = await command(['doctor'], { cwd: directory, env: { TOKEN_ENCRYPTION_KEY: 'off' } });
+    expect(stdout).toMatch(/^warning +sealing /);
   });
 
   it('says what to do about refused credentials', async () => {

@@ -20,10 +20,12 @@ export const command: CommandRecord = {
   description: [
     'Shows the answer while the agent writes it, and the tools that it uses. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
     'Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only.',
-    'On a terminal, answers are shown as Markdown: bold, lists, tables, code and links. Links can be clicked if the terminal is known to take them (OSC 8). What was done is shown with a sign: `✓` done, `✗` failed, `?` not known. A question that asks to confirm an action is shown as a card, which `y` or `n` and Enter answer; if it asks about several actions, their numbers confirm only those.',
     slashCommandsInSentence(),
-    'If standard output is not a terminal, answers are written as they are, without control characters. If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. `--token` without a value then asks for the token on the terminal. If there is no terminal, the token can only be the value of `--token`.',
     'Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
+  ].join('\n\n'),
+  manual: [
+    'On a terminal, answers are shown as Markdown: bold, lists, tables, code and links. Links can be clicked if the terminal is known to take them (OSC 8). What was done is shown with a sign: `✓` done, `✗` failed, `?` not known. A question that asks to confirm an action is shown as a card, which `y` or `n` and Enter answer; if it asks about several actions, their numbers confirm only those.',
+    'If standard output is not a terminal, answers are written as they are, without control characters. If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. `--token` without a value then asks for the token on the terminal. If there is no terminal, the token can only be the value of `--token`.',
   ].join('\n\n'),
   options: {
     ...URL_OPTION,

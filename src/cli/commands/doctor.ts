@@ -13,8 +13,10 @@ import { type CheckOutcome, createFindings, type Finding } from '../doctor/findi
 import type { Output } from '../output.ts';
 
 export const command: CommandRecord = {
-  description: [
-    'Checks the following:',
+  description:
+    'Checks the configuration and its secrets, the state directory, the store, the sealing of tokens, long-term memory, the business API, the tools, the model server, the credentials and the webhook of each channel, and the clock. Says what to do about each problem. Exit code 1 if a check failed, 78 if the configuration is wrong.',
+  manual: [
+    'These are the checks:',
     [
       '- the configuration, and the strength of the secrets',
       '- the state directory, and the free space of its disk',
@@ -25,10 +27,11 @@ export const command: CommandRecord = {
       "- the credentials of each active channel, by asking its platform, and whether the platform delivers messages to the channel: the registered webhook, the scopes of the channel's token, the messages that wait at the platform",
       '- the clock, by comparing it with those of the machines that answered',
     ].join('\n'),
-    'Each check prints a line: `ok`, `warning`, `failed` or `skipped`, with the reason and what to do. With --json, the command prints an array of {check, outcome, detail, advice}; advice is present only if something needs to be done. Secrets are not printed.',
+    'Each check prints a line: `failed`, `warning` or `ok`, with the reason and what to do. The last line names the checks that were skipped. With --json, the command prints an array of {check, outcome, detail, advice}, in the order of the checks; advice is present only if something needs to be done. Secrets are not printed.',
     'The command works whether the daemon is running or not; run it as the user that the daemon runs as. The command contacts other machines in parallel, each with a timeout, and sends no message to anyone. Outside production, the check of a channel does not fail if its platform is simulated on this machine (`agentd simulate`) and the simulator is not running.',
-    'The exit code is 1 if a check failed. It is 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped.',
+    'If the configuration itself is wrong, all its problems are listed, and the other checks are skipped.',
   ].join('\n\n'),
+  options: { '-v, --verbose': 'also say why each check was skipped' },
   examples: {
     'agentd doctor': 'Runs all checks.',
     'agentd doctor --json | jq -r \'.[] | select(.outcome == "failed") | .detail\'':
@@ -45,7 +48,8 @@ export const command: CommandRecord = {
       );
     else findings.push(...(await checkAll(await toSettings(found.effective), found)));
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
-    out.data(shown, () => inWords(shown, out));
+    const listed = inOrder(shown, options.verbose === true);
+    out.data(shown, () => inWords(listed, out));
     if (problems.length > 0) return EXIT.config;
     return shown.some(({ outcome }) => outcome === 'failed') ? EXIT.no : EXIT.ok;
   },
@@ -80,6 +84,24 @@ const COLORS = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' 
   CheckOutcome,
   string
 >;
+
+/** What needs attention comes first. Unless all are wanted, one line stands for the checks that were skipped. */
+function inOrder(findings: readonly Finding[], isVerbose: boolean): Finding[] {
+  const of = (outcome: CheckOutcome) => findings.filter((finding) => finding.outcome === outcome);
+  const skipped = of('skipped');
+  return [
+    ...[...of('failed'), ...of('warning'), ...of('ok')],
+    ...(isVerbose || skipped.length < 2 ? skipped : [inShort(skipped)]),
+  ];
+}
+
+function inShort(skipped: readonly Finding[]): Finding {
+  const [reason = '', ...others] = new Set(skipped.map(({ detail }) => detail));
+  return createFindings(`${skipped.length} checks`).skipped(
+    skipped.map(({ check }) => check).join(', '),
+    others.length === 0 ? `Reason: ${reason}.` : '`agentd doctor --verbose` says why.',
+  );
+}
 
 function inWords(findings: readonly Finding[], { color, width }: Output): string {
   const widest = Math.max(...findings.map(({ check }) => check.length));

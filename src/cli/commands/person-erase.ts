@@ -32,9 +32,11 @@ export const command: CommandRecord = {
   description: [
     'Deletes everything that `agentd person show` shows, for good. Prints how many records of each kind there were. If nothing was stored, it says so, and the exit code is 1, because the id may be misspelled. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
     "Turns of other people in shared threads are kept, but the summaries of such a thread are made again. Messages that somebody wrote on a platform while not signed in belong to the platform's user: erase that user as well.",
+    'Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, backups, standby servers and archived logs of Postgres, and data that platforms, agent runtimes and APIs store.',
+  ].join('\n\n'),
+  manual: [
     'Links, sessions and everything else are deleted in one step, so that a message that is being answered at that time cannot store its turn, its trace or the answer for its Idempotency-Key. For this purpose, the store keeps hashes of the erased sessions and messages for an hour. Open event streams of the person end within a second. If a message of the person arrives meanwhile, the command starts over; if that does not help, the exit code is 1. With Redis there are several steps: messages in the erased sessions wait until the last one. If the command is interrupted, run it again: it finds what is left.',
     'Then the file of the store is written again, so that neither its free space nor its write-ahead log contains the data. This also removes the stores that `agentd restore` replaced. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server rewrites its append-only file (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) instead. With Postgres, the tables are written again (`VACUUM FULL`); the write-ahead log of the server still has the data until the server recycles it. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
-    'Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, backups, standby servers and archived logs of Postgres, and data that platforms, agent runtimes and APIs store.',
   ].join('\n\n'),
   args: { ...WHO_ARGUMENT },
   options: { ...WHO_OPTIONS, '--yes': 'do not ask' },

@@ -5,9 +5,11 @@ import { configLocation } from '../config-location.ts';
 
 export const command: CommandRecord = {
   ignoresDev: true,
-  description: [
-    'Prints the address, the active channels and the backends, then logs to standard error.',
-    'SIGTERM or SIGINT stops the daemon: running requests may finish within SHUTDOWN_GRACE_SECONDS, and new ones get 503. The exit code is 0, or 1 if a request was not answered in that time. A second signal ends the daemon at once with 1. SIGHUP reopens LOG_FILE, for log rotation, and reads the configuration again, as agentd-reload(1) describes; the log has the result. SIGUSR1 does nothing, so that no other program can open the inspector of Node.js.',
+  description:
+    'Prints the address, the active channels and the backends, then logs to standard error. SIGTERM or SIGINT stops the daemon after the running requests, a second one at once. SIGHUP reads the configuration again.',
+  manual: [
+    '`--dev` turns all channels on: channels of platforms get generated secrets, for `agentd simulate`. It starts a sample business API on a loopback port and a demo page (/demo), and prints the address of that page, a user token and commands to paste. Unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set, the loop guard is relaxed: it blocks the 20th identical message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly. Only one `serve --dev` can run in a directory.',
+    'After SIGTERM or SIGINT, running requests may finish within SHUTDOWN_GRACE_SECONDS, and new ones get 503. The exit code is 0, or 1 if a request was not answered in that time. A second signal ends the daemon at once with 1. SIGHUP reopens LOG_FILE, for log rotation, and reads the configuration again, as agentd-reload(1) describes; the log has the result. SIGUSR1 does nothing, so that no other program can open the inspector of Node.js.',
     'With ADMIN_LISTEN set, a second listener, which starts first and stops last, answers these requests:',
     [
       '- `GET /live`: 200 while the process runs.',
@@ -20,10 +22,11 @@ export const command: CommandRecord = {
   ].join('\n\n'),
   options: {
     '--dev':
-      'Try agentd without any setup: state in .agentd/ of the working directory, a generated secret, all channels on (channels of platforms get generated secrets, for `agentd simulate`), a sample business API on a loopback port, a demo page (/demo). Prints the address of that page, a user token and commands to paste. Unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set, the loop guard is relaxed: it blocks the 20th identical message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly; other commands in this directory read this file. Only one `serve --dev` can run in a directory. Explicit settings take precedence. Refused if NODE_ENV=production.',
+      'Try agentd with nothing set up: a sample shop, all channels, and generated secrets. State and settings are in .agentd/ of the working directory, and other commands there use them. Explicit settings take precedence. Refused if NODE_ENV=production.',
   },
   examples: {
     'agentd serve --dev': 'Tries agentd without any configuration.',
+    'agentd serve': 'Runs the daemon with the settings of this directory and of the environment.',
     'agentd serve --config /etc/agentd/agentd.yaml': 'Runs the daemon in production.',
   },
   async run({ options, out }) {

@@ -69,11 +69,11 @@ describe('the program agentd', () => {
     expect(await run('--version')).toEqual({ code: 0, stdout: `${version()}\n`, stderr: '' });
   });
 
-  it('prints every command in its help', async () => {
+  it('prints every command or its group in its help', async () => {
     const { code, stdout, stderr } = await run('--help');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^ {2}serve +Run the daemon in the foreground\.$/m);
-    expect(stdout).toMatch(/^ {2}sessions list +List sessions/m);
+    expect(stdout).toMatch(/^ {2}sessions +List, show and end sessions\.$/m);
     expect(stdout).toMatch(/--env-file <file>/);
     expect(stdout).toMatch(/^Examples:\n {2}\$ agentd serve --dev\n/m);
   });
