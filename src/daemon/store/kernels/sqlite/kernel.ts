@@ -121,8 +121,8 @@ export class SqliteKernel implements Kernel {
     if (this.#isClosed) return Promise.reject(closed());
     const owners: string[] = [];
     const run = { isWritten: false, tx: null as SqliteTx | null };
-    const isKept = () =>
-      !run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true) && run.tx?.keep() !== false;
+    const waitsForCommit = () => !lazy && (run.isWritten || run.tx?.hasSeenUncommitted === true);
+    const isKept = () => !run.isWritten && !waitsForCommit() && run.tx?.keep() !== false;
     const member = createMember(true, () => {
       const tx = new SqliteTx(this.#parts, this.#times(), owners);
       run.tx = tx;
@@ -139,10 +139,14 @@ export class SqliteKernel implements Kernel {
         member.told = [];
       }
     });
+    const undo = () => {
+      run.tx?.undo();
+      member.outcome = null;
+    };
     const promise = settledBy(member);
     try {
       if (this.#isTogether) member.run();
-      else this.#reading(() => member.run());
+      else this.#runNow(member.run, waitsForCommit, undo);
     } catch (error) {
       if (isBusy(error)) this.#add(member);
       else member.reject(asStoreFailure(error));
@@ -290,17 +294,48 @@ export class SqliteKernel implements Kernel {
   }
 
   /**
-   * Reads what other processes have written. One look serves all that runs until the event loop gives this process
-   * something new: until then, nothing here can know of a later write.
+   * Runs a step. Only if its result does not wait for the commit, this looks whether the step has seen all that other
+   * processes have written: the commit looks anyway, and looking costs system calls.
    */
+  #runNow(run: () => void, waitsForCommit: () => boolean, undo: () => void): void {
+    for (;;) {
+      try {
+        run();
+        if (waitsForCommit() || this.#isUpToDate()) return;
+      } catch (error) {
+        if (error !== OUTDATED) {
+          undo();
+          this.#endLook();
+          throw error;
+        }
+      }
+      undo();
+      this.#endLook();
+      this.#look();
+    }
+  }
+
+  /** Reads what other processes have written. */
   #look(): void {
-    if (this.#hasLooked) return;
+    if (this.#isUpToDate()) return;
+    this.#statements.beginRead.run();
+    this.#catchUp();
+  }
+
+  /**
+   * Whether the memory has all that other processes have written. One look serves all that runs until the event loop
+   * gives this process something new: until then, nothing here can know of a later write.
+   */
+  #isUpToDate(): boolean {
+    if (this.#hasLooked) return true;
+    this.#beginLook();
+    return this.#statements.version.get() === this.#seen;
+  }
+
+  #beginLook(): void {
     this.#hasLooked = true;
     // Microtasks run until none is left, and only then this tick.
     queueMicrotask(() => process.nextTick(() => this.#endLook()));
-    if (this.#statements.version.get() === this.#seen) return;
-    this.#statements.beginRead.run();
-    this.#catchUp();
   }
 
   #endLook(): void {
@@ -311,6 +346,7 @@ export class SqliteKernel implements Kernel {
   /** All that a run reads from the table is of one moment, and of the version that the memory has. */
   #beforeRead(): void {
     if (this.#db.inTransaction) return;
+    if (!this.#hasLooked) this.#beginLook();
     this.#statements.beginRead.run();
     if (this.#statements.version.get() !== this.#seen) throw OUTDATED;
   }
