@@ -11,6 +11,7 @@ import {
   readAnswer,
   readSecret,
   retryAfterSeconds,
+  withTimeout,
 } from '../../src/channel/index.ts';
 import { asString, asText } from './content.ts';
 
@@ -151,16 +152,18 @@ export class Graph {
     signal?: AbortSignal,
   ): Promise<{ answer: Fields } | Failure> {
     const { api_url, access_token } = this.#configured;
-    const limits = [AbortSignal.timeout(CALL_MS), ...(signal ? [signal] : [])];
-    try {
+    const exchange = async (limit: AbortSignal) => {
       const response = await this.#scope.fetch(`${api_url}/${GRAPH_VERSION}/${path}`, {
         ...init,
         headers: { Authorization: `Bearer ${access_token}`, ...headers },
         // Messages must be sent only to the configured address, so redirects are not followed.
         redirect: 'manual',
-        signal: AbortSignal.any(limits),
+        signal: limit,
       });
-      const answer = objectIn(await readAnswer(response, ANSWER_MAX));
+      return { response, answer: objectIn(await readAnswer(response, ANSWER_MAX)) };
+    };
+    try {
+      const { response, answer } = await withTimeout(CALL_MS, exchange, signal);
       const error = errorIn(answer ?? {});
       if (!response.ok || error !== null) return toFailure(response, error);
       return answer === null ? NOT_FROM_PLATFORM : { answer };

@@ -1,4 +1,10 @@
-import type { ChannelScope, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
+import {
+  type ChannelScope,
+  type JsonObject,
+  type OutgoingReply,
+  type PushScope,
+  withTimeout,
+} from '../../src/channel/index.ts';
 import type { Graph } from './api.ts';
 
 /** Timeout for all parts of one reply, in ms. The daemon waits longer, so two attempts never overlap. */
@@ -23,19 +29,16 @@ export class Sender {
   }
 
   async send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
-    const limit = AbortSignal.timeout(REPLY_MS);
     const { number_id, ...address } = toRecipient(reply_to);
     const isGroup = address.recipient_type === 'group';
-    await this.#scope.sendParts(
-      id,
-      // The platform has no buttons in groups.
-      async () =>
-        (await loadRenderer()).renderMessages(confirmation && !isGroup ? { text, confirmation } : { text }),
-      async (message) => {
+    // The platform has no buttons in groups.
+    const reply = confirmation && !isGroup ? { text, confirmation } : { text };
+    const render = async () => (await loadRenderer()).renderMessages(reply);
+    await withTimeout(REPLY_MS, (limit) =>
+      this.#scope.sendParts(id, render, async (message) => {
         const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
-        if (failure === null) return;
-        throw this.#scope.deliveryFailed(failure.reason, failure);
-      },
+        if (failure !== null) throw this.#scope.deliveryFailed(failure.reason, failure);
+      }),
     );
   }
 }

@@ -9,6 +9,7 @@ import {
   readSecret,
   retryAfterSeconds,
   type SettingRecord,
+  withTimeout,
 } from '../../src/channel/index.ts';
 
 /** Timeout of one call, in ms. */
@@ -47,13 +48,13 @@ export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {
   return async (method, args) => {
     // The token must be sent only to the configured address, so redirects are not followed.
     const request = { method: 'POST', redirect: 'manual', headers, body: toForm(args) } as const;
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(CALL_MS)]);
-    const { response, text } = await scope
-      .fetch(root + method, { ...request, signal })
-      .then(async (answered) => ({ response: answered, text: await readAnswer(answered, ANSWER_MAX) }))
-      .catch((error: unknown) => {
-        throw new CallFailed(unreachable(`no answer (${readCause(error)})`));
-      });
+    const exchange = async (signal: AbortSignal) => {
+      const response = await scope.fetch(root + method, { ...request, signal });
+      return { response, text: await readAnswer(response, ANSWER_MAX) };
+    };
+    const { response, text } = await withTimeout(CALL_MS, exchange, stopping).catch((error: unknown) => {
+      throw new CallFailed(unreachable(`no answer (${readCause(error)})`));
+    });
     const answer = toAnswer(response, text);
     if (answer.ok === true) return answer;
     const { messages } = answer.response_metadata;

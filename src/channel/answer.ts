@@ -14,6 +14,30 @@ export function failureOfStatus(status: number, headers: Headers = new Headers()
   return { final: false, platform: 'unreachable', ...wait };
 }
 
+/**
+ * Does work with a signal that aborts after `ms`, or when `other` does. Nothing is left when the work has settled: a
+ * signal of `AbortSignal.timeout` would stay in memory until its time has passed, and then make an error.
+ */
+export async function withTimeout<T>(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  other?: AbortSignal,
+): Promise<T> {
+  const controller = new AbortController();
+  const pass = () =>
+    controller.abort(new DOMException(`it took longer than ${ms / 1000} seconds`, 'TimeoutError'));
+  const timer = setTimeout(pass, ms);
+  const abort = () => controller.abort(other?.reason);
+  if (other?.aborted) abort();
+  other?.addEventListener('abort', abort, { once: true });
+  try {
+    return await work(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    other?.removeEventListener('abort', abort);
+  }
+}
+
 /** The text of an answer. Null if it has more than `max` characters: then it is not from the platform. */
 export async function readAnswer({ body }: Response, max: number): Promise<string | null> {
   const decoder = new TextDecoder();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { failureOfStatus, readAnswer, retryAfterSeconds } from '../../../src/channel/index.ts';
+import { failureOfStatus, readAnswer, retryAfterSeconds, withTimeout } from '../../../src/channel/index.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5) });
@@ -48,4 +48,28 @@ it('an answer is read whole, and not at all if it is longer than any answer of t
   expect(await readAnswer(new Response('größer'), 6)).toBe('größer');
   expect(await readAnswer(new Response('größer'), 5)).toBeNull();
   expect(await readAnswer(new Response(null), 5)).toBe('');
+});
+
+it('work ends when its time has passed or its other signal aborts, and leaves no timer or listener', async () => {
+  const untilAborted = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  const late = expect(withTimeout(10_000, untilAborted)).rejects.toMatchObject({
+    name: 'TimeoutError',
+    message: 'it took longer than 10 seconds',
+  });
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(vi.getTimerCount()).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  await late;
+
+  const stopped = new AbortController();
+  const left = vi.spyOn(stopped.signal, 'removeEventListener');
+  expect(await withTimeout(10_000, async () => 'done', stopped.signal)).toBe('done');
+  expect([vi.getTimerCount(), left.mock.calls.length]).toEqual([0, 1]);
+  const ended = expect(withTimeout(10_000, untilAborted, stopped.signal)).rejects.toThrow('stopped');
+  stopped.abort(new Error('stopped'));
+  await ended;
+  const already = withTimeout(10_000, async (signal) => signal.throwIfAborted(), stopped.signal);
+  await expect(already).rejects.toThrow('stopped');
+  expect(vi.getTimerCount()).toBe(0);
 });
