@@ -50,3 +50,18 @@ it('the count of turns starts at 1 again after an administrator has reset the se
   await store.guard.giveBackTurn('s');
   expect(await turnsOf('s')).toBe(1);
 });
+
+it('what the guard keeps of a message and a verdict does not change with the objects of its caller', async () => {
+  const { store } = fixture();
+  const user = guardUser({ platform: 'chat', user_id: 'ada', person: null, address: null });
+  const message = { user: { ...user }, session_id: 's', text: 'hash', message_id: 'm-1', sent_at: null };
+  const verdict = await store.guard.check(message, GUARD_LIMITS);
+  message.user.user_id = 'eve';
+  Object.assign(verdict, { turns: 99 });
+  expect(await store.guard.check({ ...message, user }, GUARD_LIMITS)).toMatchObject({
+    repeated: true,
+    turns: 1,
+  });
+  expect(await store.guard.resetUser('chat', 'eve')).toBe(false);
+  expect(await store.guard.resetUser('chat', 'ada')).toBe(true);
+});

@@ -90,6 +90,7 @@ interface Head {
 const QUEUE: Kind<Queue> = {
   name: 'inbox_queue',
   expires: () => null,
+  isUnshared: true,
   indexes: ({ head }) => {
     if (head === null) return [];
     const { kind, platform, interrupted, due_at, serial } = head;

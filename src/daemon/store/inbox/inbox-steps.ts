@@ -92,7 +92,8 @@ function enqueue(
   for (const message of fresh) {
     if (message.collects === undefined) endCollecting(tx, message.queue);
     storeMessage(tx, message);
-    noteSeen(tx, message.platform, message.message_id, { id: message.id, user_id: message.user_id });
+    const { id, platform, message_id, user_id } = message;
+    noteSeen(tx, platform, message_id, { ...seenMessage(tx, platform, message_id), id, user_id });
   }
   return isNew.map((is) => (is ? 'kept' : 'repeated'));
 }

@@ -3,7 +3,7 @@ import { SEEN_MS } from '../bounds.ts';
 import type { Kind, Tx } from '../kernels/kernel.ts';
 
 /** The facts that are recorded about a message of a platform. */
-interface SeenFacts {
+export interface SeenFacts {
   verdict: GuardVerdict | null;
   /** The id of the message in the inbox; null if the message was judged but not stored. */
   id: string | null;
@@ -14,6 +14,7 @@ interface SeenFacts {
 export const SEEN: Kind<SeenFacts & { expires_at: number }> = {
   name: 'seen',
   expires: ({ expires_at }) => expires_at,
+  isUnshared: true,
 };
 
 const NOTHING: SeenFacts = { verdict: null, id: null, user_id: null };
@@ -22,21 +23,11 @@ export function seenMessage(tx: Tx, platform: string, message_id: string | null)
   return (message_id === null ? null : tx.get(SEEN, seenKey(platform, message_id))) ?? NOTHING;
 }
 
-/** Remembers the message for another `SEEN_MS`. Facts that were recorded before are kept. */
-export function noteSeen(
-  tx: Tx,
-  platform: string,
-  message_id: string | null,
-  noted: Partial<SeenFacts>,
-): void {
+/** Remembers the message for another `SEEN_MS`. @param facts replace those that were recorded before */
+export function noteSeen(tx: Tx, platform: string, message_id: string | null, facts: SeenFacts): void {
   if (message_id === null) return;
-  const { verdict, id, user_id } = { ...seenMessage(tx, platform, message_id), ...noted };
-  tx.put(SEEN, seenKey(platform, message_id), {
-    verdict,
-    id,
-    user_id,
-    expires_at: tx.now + SEEN_MS,
-  });
+  const { verdict, id, user_id } = facts;
+  tx.put(SEEN, seenKey(platform, message_id), { verdict, id, user_id, expires_at: tx.now + SEEN_MS });
 }
 
 function seenKey(platform: string, message_id: string): string {

@@ -85,6 +85,11 @@ export interface Kind<T, I = never> {
    * that only one process uses need not write them.
    */
   readonly isVolatile?: true;
+  /**
+   * A hint: no document shares an object with whoever puts it, so that a kernel can keep it as it is. It is for small
+   * documents that are read and put often.
+   */
+  readonly isUnshared?: true;
   /** The tag of the anonymous client for whom the document counts (ANONYMOUS_STORE_BYTES); null if there is none. */
   client?(doc: T, key: string): string | null;
   /** Only for the type of the items. */

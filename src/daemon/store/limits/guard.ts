@@ -71,10 +71,15 @@ interface StoredGuardUser {
 export const GUARD_USER: Kind<StoredGuardUser> = {
   name: 'guard_user',
   expires: ({ expires_at }) => expires_at,
+  isUnshared: true,
 };
 
 /** The count of a session's turns, by the tag of the session. A stored session and its count end together. */
-export const GUARD_TURNS: Kind<SessionTurns> = { name: 'guard_turns', expires: ({ ends_at }) => ends_at };
+export const GUARD_TURNS: Kind<SessionTurns> = {
+  name: 'guard_turns',
+  expires: ({ ends_at }) => ends_at,
+  isUnshared: true,
+};
 
 export function guardStore(kernel: Kernel): GuardStore {
   const step = stepsOf(kernel);
@@ -145,15 +150,16 @@ function resetSession(tx: Tx, session_id: string): boolean {
 export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimits): GuardVerdict {
   const { user, session_id: tag, message_id } = message;
   const stored = tx.get(GUARD_USER, user.key);
+  const seen = seenMessage(tx, user.platform, message_id);
   // Hits share their array with the hits that are made of them, and a document must not change.
   const before = {
-    verdict: seenMessage(tx, user.platform, message_id).verdict,
+    verdict: seen.verdict,
     user: stored && { user: stored.user, circuit: stored.circuit, messages: toHits([...stored.messages]) },
     turns: tx.get(GUARD_TURNS, tag),
   };
   const { verdict, state: after, user_expires_at } = judge(before, message, limits, tx.now);
   if (verdict.repeated) return verdict;
-  noteSeen(tx, user.platform, message_id, { verdict, user_id: user.user_id });
+  noteSeen(tx, user.platform, message_id, { ...seen, verdict, user_id: user.user_id });
   if (after.user !== null) {
     tx.put(GUARD_USER, user.key, {
       user: after.user.user,

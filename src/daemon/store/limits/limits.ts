@@ -41,6 +41,7 @@ export const LIMIT: Kind<StoredLimit, ListedHit> = {
   name: 'limit',
   expires: ({ expires_at }) => expires_at,
   hasList: true,
+  isUnshared: true,
 };
 
 /** How many hits are in the document where lists are at hand: a few are cheaper there than in rows of their own. */

@@ -2,7 +2,7 @@ import { copyOf, frozen } from '../copy-of.ts';
 import type { Kind } from '../kernel.ts';
 import type { OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
-import { type DocumentRow, type StoredRow, toStoredRow, toVersion } from './document-row.ts';
+import { type DocumentRow, hashOf, type StoredRow, toStoredRow, toVersion } from './document-row.ts';
 import { HeldEntries } from './held-entries.ts';
 import { addPlace, type Indexes, listPlaces, movePlaces, removePlace } from './places.ts';
 import type { ClientBytes } from './records.ts';
@@ -13,6 +13,8 @@ import { LIST_BYTES_MAX, type List, measureSize, type Version } from './version.
 export interface Entry {
   readonly shelf: Shelf;
   readonly key: string;
+  /** By which the table finds it (`hashOf`); NaN until it is needed. */
+  hash: number;
   /** Null: there is no such document. */
   version: Version | null;
   /** The row of the journal that has this version; 0 if the table `docs` has it. */
@@ -109,14 +111,23 @@ export class Documents {
       known.isUsed = true;
       return known;
     }
-    return this.#take(shelf, key, this.isVolatile(shelf) ? undefined : this.table.find(shelf.name, key));
+    if (this.#isOnlyInMemory(shelf)) return this.#add(shelf, key, null, null);
+    const hash = hashOf(shelf.name, key);
+    return this.#take(shelf, key, hash, this.table.find(shelf.name, key, hash));
   }
 
   /** The entry of a document; null if there is no such document. Unlike `entry`, it makes none for that. */
   known(shelf: Shelf, key: string): Entry | null {
     if (shelf.entries.has(key)) return this.entry(shelf, key);
-    const row = this.isVolatile(shelf) ? undefined : this.table.find(shelf.name, key);
-    return row === undefined ? null : this.#take(shelf, key, row);
+    if (this.#isOnlyInMemory(shelf)) return null;
+    const hash = hashOf(shelf.name, key);
+    const row = this.table.find(shelf.name, key, hash);
+    return row === undefined ? null : this.#take(shelf, key, hash, row);
+  }
+
+  /** Whether the table certainly has no document of this kind. */
+  #isOnlyInMemory(shelf: Shelf): boolean {
+    return this.isVolatile(shelf) || this.table.isEmpty(shelf.name);
   }
 
   /** The entry of a document that another process has put or deleted. It may not be in memory yet. */
@@ -152,11 +163,17 @@ export class Documents {
     }));
   }
 
+  /** The hash by which the table finds a document. */
+  hashOf(entry: Entry): number {
+    if (Number.isNaN(entry.hash)) entry.hash = hashOf(entry.shelf.name, entry.key);
+    return entry.hash;
+  }
+
   /** What the table has of a document. */
   storedRow(entry: Entry): StoredRow | null {
     if (entry.stored === undefined) {
       const { shelf, key } = entry;
-      const row = this.table.find(shelf.name, key);
+      const row = this.table.find(shelf.name, key, this.hashOf(entry));
       entry.stored = row === undefined ? null : toStoredRow(row);
     }
     return entry.stored;
@@ -221,7 +238,7 @@ export class Documents {
       return;
     }
     version.text = JSON.stringify(version.doc);
-    version.doc = undefined;
+    if (!shelf.kind?.isUnshared) version.doc = undefined;
     this.#held.size += version.text.length;
   }
 
@@ -316,15 +333,17 @@ export class Documents {
     }
   }
 
-  #take(shelf: Shelf, key: string, row: DocumentRow | undefined): Entry {
+  #take(shelf: Shelf, key: string, hash: number, row: DocumentRow | undefined): Entry {
     const stored = row === undefined ? null : toStoredRow(row);
     const version = row === undefined ? null : toVersion(row);
-    return this.#add(shelf, key, version, stored);
+    const entry = this.#add(shelf, key, version, stored);
+    entry.hash = hash;
+    return entry;
   }
 
   #add(shelf: Shelf, key: string, version: Version | null, stored: Entry['stored']): Entry {
     const unused = { row: 0, isDirty: false, counted: null, next: null, previous: null };
-    const entry: Entry = { shelf, key, version, stored, isUsed: true, ...unused };
+    const entry: Entry = { shelf, key, hash: Number.NaN, version, stored, isUsed: true, ...unused };
     entry.counted = this.#anonymous?.measure(entry) ?? null;
     shelf.entries.set(key, entry);
     this.#held.add(entry);

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { hashOf } from './document-row.ts';
 import type { Documents, Entry } from './documents.ts';
 import type { Table } from './table.ts';
 import { hasEnded, isAlive, NO_ITEMS, type Version } from './version.ts';
@@ -291,7 +290,7 @@ export class Journal {
       row.isLeaving = true;
       this.#length -= row.size;
       for (const entry of row.entries)
-        this.#moving.push({ entry, row: id, place: entry.stored?.id ?? hashOf(entry.shelf.name, entry.key) });
+        this.#moving.push({ entry, row: id, place: entry.stored?.id ?? this.#documents.hashOf(entry) });
     }
     this.#moving.sort((one, other) => one.place - other.place);
   }
@@ -324,7 +323,8 @@ export class Journal {
     }
     const stored = this.#documents.storedRow(entry);
     if (version !== null && !isExpired(entry, now)) {
-      this.#documents.leaveJournal(entry, this.#table.write(shelf.name, key, version, stored));
+      const hash = this.#documents.hashOf(entry);
+      this.#documents.leaveJournal(entry, this.#table.write(shelf.name, key, hash, version, stored));
       return false;
     }
     if (version !== null) {

@@ -99,11 +99,14 @@ export class Table {
     this.#filters.clear();
   }
 
-  find(kind: string, key: string): DocumentRow | undefined {
-    const filter = this.#filter(kind);
-    if (filter.isEmpty) return undefined;
-    const hash = hashOf(kind, key);
-    if (!filter.mayHave(hash)) return undefined;
+  /** Whether there is certainly no document of this kind. */
+  isEmpty(kind: string): boolean {
+    return this.#filter(kind).isEmpty;
+  }
+
+  /** @param hash `hashOf` of the kind and the key */
+  find(kind: string, key: string, hash: number): DocumentRow | undefined {
+    if (!this.#filter(kind).mayHave(hash)) return undefined;
     this.#beforeRead();
     return this.#find.get(kind, hash, key);
   }
@@ -150,10 +153,11 @@ export class Table {
 
   /**
    * Writes a document.
+   * @param hash `hashOf` of the kind and the key
    * @param stored its row, if it has one
    * @returns its row now
    */
-  write(kind: string, key: string, version: Version, stored: StoredRow | null): StoredRow {
+  write(kind: string, key: string, hash: number, version: Version, stored: StoredRow | null): StoredRow {
     const { expires_at, list, isLive, name, client, text } = version;
     const content = [list.last, list.count, list.bytes, text];
     const row = stored && [stored.id, kind, key];
@@ -165,7 +169,6 @@ export class Table {
     let id = stored?.id ?? 0;
     // The row is missing if another process has deleted it.
     if (!row || this.#put.run(...places, ...content, ...row).changes === 0) {
-      const hash = hashOf(kind, key);
       id = Number(this.#add.run(kind, key, hash, ...places, ...content).lastInsertRowid);
       this.#filters.get(kind)?.add(hash);
     }
