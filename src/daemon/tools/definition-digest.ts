@@ -20,32 +20,14 @@ const records = new WeakMap<Tool, string>();
 export function digestRecord(tool: Tool): string {
   const known = records.get(tool);
   if (known !== undefined) return known;
-  const {
-    name,
-    title,
-    description,
-    parameters,
-    source,
-    effect,
-    credentials,
-    confirm,
-    summary,
-    confirm_label,
-  } = tool;
-  const { bind, hide, idempotent, timeout_ms, digest: definition } = tool;
+  const { public: shown, bind, hide, idempotent, timeout_ms, digest: definition, source } = tool;
+  const { name, title, description, parameters, effect, credentials, confirm, summary, confirm_label } = tool;
   const digest = hashed([
     canonicalJson({
-      name,
-      title,
-      description,
-      parameters,
-      effect,
-      credentials,
-      confirm,
-      summary,
-      confirm_label,
+      ...{ name, title, description, parameters },
+      ...{ effect, credentials, confirm, summary, confirm_label },
     }),
-    canonicalJson({ public: tool.public, bind, hide, idempotent, timeout_ms, definition, source }),
+    canonicalJson({ public: shown, bind, hide, idempotent, timeout_ms, definition, source }),
   ]);
   records.set(tool, digest);
   return digest;

@@ -90,61 +90,29 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
 }
 
 /**
- * The record of a tool as the policy uses it. Each member that the policy uses is read once, so that a source cannot
- * change it between the check and the call. The record's `source` comes from the registry, not from the tool. Throws if
- * the tool cannot be used.
+ * The record of a tool as the policy uses it. Each member is read once, so that a source cannot change it between the
+ * check and the call. Throws if the tool cannot be used.
  */
-export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
-  const {
-    name,
-    title,
-    description,
-    parameters,
-    effect,
-    credentials,
-    confirm,
-    summary,
-    bind,
-    hide,
-    idempotent,
-  } = tool;
+export function admitTool(given: Tool, source: ToolSourceInfo): Tool {
+  const tool = { ...given };
+  const { name, effect, confirm_label, public: shown, bind, hide } = tool;
   if (tool.source !== source) throw new Error('it names a source that is not its own');
   if (!TOOL_NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
   if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
-  const policy = readConfirmPolicy(confirm);
-  if (!('policy' in policy)) throw new Error('its `confirm` is no policy');
-  const shown = tool.public;
-  const { offered, unusable, timeout_ms, digest, of_memory, confirm_label } = tool;
+  const confirm = readConfirmPolicy(tool.confirm);
+  if (!('policy' in confirm)) throw new Error('its `confirm` is no policy');
   if (confirm_label !== undefined && !isConfirmLabel(confirm_label))
     throw new Error('its `confirm_label` does not fit on a button');
   return Object.freeze({
-    name,
-    title,
-    description,
-    parameters: withSafeNames(closeSchema(parameters)),
-    source,
-    effect,
-    credentials,
+    ...tool,
+    parameters: withSafeNames(closeSchema(tool.parameters)),
     // A copy, so that nobody can change the conditions.
-    confirm: structuredClone(policy.policy),
-    summary,
+    confirm: structuredClone(confirm.policy),
     public: shown === 'all' ? shown : Object.freeze([...shown]),
     bind: Object.freeze({ ...bind }),
     // An argument that the model chose is always shown.
     hide: Object.freeze(hide.filter((parameter) => Object.hasOwn(bind, parameter))),
-    idempotent,
-    ...(digest === undefined ? {} : { digest }),
-    ...(confirm_label === undefined ? {} : { confirm_label }),
-    ...(of_memory === true ? { of_memory } : {}),
-    ...(timeout_ms === undefined ? {} : { timeout_ms }),
-    ...(offered === undefined
-      ? {}
-      : { offered: (run: Parameters<typeof offered>[0]) => offered.call(tool, run) }),
-    ...(unusable === undefined
-      ? {}
-      : { unusable: (args: Parameters<typeof unusable>[0]) => unusable.call(tool, args) }),
-    send: (args, call) => tool.send(args, call),
-  } satisfies Tool);
+  });
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ConfirmPolicy } from './confirmation/confirm-policy.ts';
 import type { CredentialForm } from './downstream/credential-form.ts';
-import type { CredentialPolicy, Effect, Tool } from './tool.ts';
+import type { CredentialPolicy, Effect, ToolPolicy } from './tool.ts';
 
 /**
  * The entries under `tools:` in the configuration file after they were read and checked (agentd-agent(7), "Sources").
@@ -118,22 +118,21 @@ export interface ExchangeEntry {
 /**
  * The policy of the calls of a tool, from its settings or else from those of its source. A policy `user-or-default` of
  * the source means `user` for writes.
+ * @param tool its entry, or the definition that a module exports
  * @param isApi whether a source without `credentials` gets those of the business API.
  */
 export function readPolicy(
   { credentials: ofSource }: Pick<SourcePolicy, 'credentials'>,
-  tool: ToolEntry,
+  tool: Omit<ToolEntry, 'parameters'>,
   effect: Effect,
   isApi: boolean,
-): Pick<
-  Tool,
-  'effect' | 'credentials' | 'confirm' | 'summary' | 'confirm_label' | 'public' | 'bind' | 'hide'
-> {
+): ToolPolicy {
   const byEffect = effect === 'write' ? 'user' : 'user-or-default';
   const wanted = ofSource ?? (isApi ? byEffect : 'none');
   const { summary = null, bind = {}, hide = [] } = tool;
   return {
     ...{ effect, summary, bind, hide, public: tool.public ?? [] },
+    idempotent: tool.idempotent === true || tool.idempotency_header !== undefined,
     ...(tool.confirm_label === undefined ? {} : { confirm_label: tool.confirm_label }),
     credentials: tool.credentials ?? (wanted === 'user-or-default' ? byEffect : wanted),
     confirm: tool.confirm ?? (effect === 'write' ? 'always' : 'never'),

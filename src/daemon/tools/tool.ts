@@ -34,7 +34,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
  * `executeConfirmed` enforce. The source only sends a call. `send` gets arguments that are checked and complete, and a
  * client that is bound to the origin of the source and carries the credential that the policy chose.
  */
-export interface Tool {
+export interface Tool extends ToolPolicy {
   readonly name: string;
   /**
    * The name for people: `summary` of an OpenAPI operation, `title` of an MCP tool. If null, people see `name`, split
@@ -45,6 +45,30 @@ export interface Tool {
   /** The schema of the arguments that a model fills in: closed at the top level, without the bound arguments. */
   readonly parameters: JsonSchema;
   readonly source: ToolSourceInfo;
+  /** Whether the tool reads or writes the memory of persons. Absent: it does not. */
+  readonly of_memory?: true;
+  /** Digest of the definition as a server sent it. Absent if the tool is not defined by a server. */
+  readonly digest?: string;
+  /** How long one call may take, ms. If absent, it may take `CALL_TIMEOUT_MS` (perform-call.ts). */
+  readonly timeout_ms?: number;
+  /**
+   * Returns a text for the model that says why no call can be sent with these arguments although the schema allows
+   * them; null if a call can be sent. A write is checked before it is recorded and before the person is asked. Absent
+   * if the schema is complete.
+   */
+  unusable?(args: ToolArguments): string | null;
+  /** Whether the tool is offered in this run. If absent, the tool is always offered. */
+  offered?(run: ToolAudience): boolean;
+  /**
+   * Sends one call, and resolves to its outcome. Rejects only if `call.signal` aborts, or because of a defect of the
+   * source.
+   * @param args checked against the schema, including the bound ones.
+   */
+  send(args: ToolArguments, call: ToolCall): Promise<Sent>;
+}
+
+/** The policy of the calls of a tool. Of a tool from the configuration, only `readPolicy` makes it. */
+export interface ToolPolicy {
   readonly effect: Effect;
   readonly credentials: CredentialPolicy;
   /** Whether the person must confirm a call before it is made. */
@@ -67,26 +91,6 @@ export interface Tool {
   readonly hide: readonly string[];
   /** Whether a call with an unknown outcome may be repeated with the same idempotency key. */
   readonly idempotent: boolean;
-  /** Whether the tool reads or writes the memory of persons. Absent: it does not. */
-  readonly of_memory?: true;
-  /** Digest of the definition as a server sent it. Absent if the tool is not defined by a server. */
-  readonly digest?: string;
-  /** How long one call may take, ms. If absent, it may take `CALL_TIMEOUT_MS` (perform-call.ts). */
-  readonly timeout_ms?: number;
-  /**
-   * Returns a text for the model that says why no call can be sent with these arguments although the schema allows
-   * them; null if a call can be sent. A write is checked before it is recorded and before the person is asked. Absent
-   * if the schema is complete.
-   */
-  unusable?(args: ToolArguments): string | null;
-  /** Whether the tool is offered in this run. If absent, the tool is always offered. */
-  offered?(run: ToolAudience): boolean;
-  /**
-   * Sends one call, and resolves to its outcome. Rejects only if `call.signal` aborts, or because of a defect of the
-   * source.
-   * @param args checked against the schema, including the bound ones.
-   */
-  send(args: ToolArguments, call: ToolCall): Promise<Sent>;
 }
 
 /** What the daemon knows about a source. Only describe-source.ts makes this record, and it asks the source nothing. */

@@ -262,7 +262,6 @@ export class McpSource implements ToolSource {
       parameters: made.parameters,
       source: this.info,
       ...policy,
-      idempotent: entry.idempotent ?? false,
       digest,
       ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),
       send: (args, call) => this.#send({ configured, digest }, args, call),

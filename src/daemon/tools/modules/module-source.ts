@@ -45,79 +45,62 @@ function createProblem({ place, module }: ModuleEntry, problem: string, right: s
 }
 
 const CREDENTIALS = ['user-or-default', 'user', 'default', 'none'];
-const MEMBERS = [
-  'name',
-  'title',
-  'description',
-  'parameters',
-  'effect',
-  'credentials',
-  'confirm',
-  'summary',
-  'confirm_label',
-  'public',
-  'idempotent',
-  'call',
-];
+
+/** What the value of a member must be, or how it is checked. */
+type MemberCheck =
+  | { right: string; fits(value: unknown): boolean }
+  | ((value: unknown, definition: Readonly<Record<string, unknown>>) => Refusal[]);
+
+const OPTIONAL_TEXT: MemberCheck = { right: 'a text', fits: (value) => value === undefined || isText(value) };
+
+const MEMBERS: Readonly<Record<keyof ToolDefinition, MemberCheck>> = {
+  name: {
+    right: '1 to 64 letters, digits, `_` and `-`',
+    fits: (value) => typeof value === 'string' && TOOL_NAME.test(value),
+  },
+  title: OPTIONAL_TEXT,
+  description: { right: 'a text for the model: what the tool does, and when to use it', fits: isText },
+  parameters: checkParameters,
+  effect: { right: '`read` or `write`', fits: (value) => value === 'read' || value === 'write' },
+  credentials: {
+    right: CREDENTIALS.map((one) => `\`${one}\``).join(', '),
+    fits: (value) => value === undefined || CREDENTIALS.includes(value as string),
+  },
+  confirm: checkConfirm,
+  summary: OPTIONAL_TEXT,
+  confirm_label: {
+    right: RIGHT_CONFIRM_LABEL,
+    fits: (value) => value === undefined || (typeof value === 'string' && isConfirmLabel(value)),
+  },
+  public: {
+    right: '`all`, or a list of the names of fields',
+    fits: (value) => value === undefined || value === 'all' || isTexts(value),
+  },
+  idempotent: {
+    right: '`true` or `false`',
+    fits: (value) => value === undefined || typeof value === 'boolean',
+  },
+  call: { right: 'a function', fits: (value) => typeof value === 'function' },
+};
 
 /** All problems with a value that a module exports as a tool. */
 function checkDefinition(exported: unknown): Refusal[] {
   if (!isObject(exported))
     return [unfit('it', 'an object with name, description, parameters, effect, call', exported)];
-  const { name, title, description, parameters, effect, credentials, confirm, summary, idempotent, call } =
-    exported;
-  const { public: shown, confirm_label } = exported;
-  const found: (Refusal | null)[] = [
-    expects(
-      typeof name === 'string' && TOOL_NAME.test(name),
-      '`name`',
-      '1 to 64 letters, digits, `_` and `-`',
-      name,
-    ),
-    expects(
-      typeof description === 'string' && description.trim() !== '',
-      '`description`',
-      'a text for the model: what the tool does, and when to use it',
-      description,
-    ),
-    checkParameters(parameters),
-    expects(effect === 'read' || effect === 'write', '`effect`', '`read` or `write`', effect),
-    expects(isTextOrAbsent(title), '`title`', 'a text', title),
-    expects(
-      credentials === undefined || CREDENTIALS.includes(credentials as string),
-      '`credentials`',
-      CREDENTIALS.map((one) => `\`${one}\``).join(', '),
-      credentials,
-    ),
-    ...checkConfirm(confirm, parameters),
-    expects(isTextOrAbsent(summary), '`summary`', 'a text', summary),
-    expects(
-      confirm_label === undefined || (typeof confirm_label === 'string' && isConfirmLabel(confirm_label)),
-      '`confirm_label`',
-      RIGHT_CONFIRM_LABEL,
-      confirm_label,
-    ),
-    expects(
-      shown === undefined || shown === 'all' || isTexts(shown),
-      '`public`',
-      '`all`, or a list of the names of fields',
-      shown,
-    ),
-    expects(
-      idempotent === undefined || typeof idempotent === 'boolean',
-      '`idempotent`',
-      '`true` or `false`',
-      idempotent,
-    ),
-    expects(typeof call === 'function', '`call`', 'a function', call),
-    ...Object.keys(exported)
-      .filter((member) => !MEMBERS.includes(member))
-      .map((member) => ({ problem: `\`${member}\` is not a member of a tool`, right: MEMBERS.join(', ') })),
+  const unfitting = Object.entries(MEMBERS).flatMap(([member, check]) => {
+    const value = exported[member];
+    if (typeof check === 'function') return check(value, exported);
+    return check.fits(value) ? [] : [unfit(`\`${member}\``, check.right, value)];
+  });
+  const right = Object.keys(MEMBERS).join(', ');
+  const unknown = Object.keys(exported).filter((member) => !Object.hasOwn(MEMBERS, member));
+  return [
+    ...unfitting,
+    ...unknown.map((member) => ({ problem: `\`${member}\` is not a member of a tool`, right })),
   ];
-  return found.filter((refusal) => refusal !== null);
 }
 
-function checkConfirm(confirm: unknown, parameters: unknown): Refusal[] {
+function checkConfirm(confirm: unknown, { parameters }: Readonly<Record<string, unknown>>): Refusal[] {
   if (confirm === undefined) return [];
   const read = readConfirmPolicy(confirm);
   if ('problems' in read)
@@ -132,25 +115,21 @@ function checkConfirm(confirm: unknown, parameters: unknown): Refusal[] {
   }));
 }
 
-function checkParameters(parameters: unknown): Refusal | null {
+function checkParameters(parameters: unknown): Refusal[] {
   const right = 'a JSON Schema of an object: `{ type: "object", properties: { … } }`';
   if (!isObject(parameters) || parameters.type !== 'object')
-    return { problem: '`parameters` is not a schema of an object', right };
+    return [{ problem: '`parameters` is not a schema of an object', right }];
   try {
     compileSchema(parameters as JsonSchema);
-    return null;
+    return [];
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { problem: `\`parameters\` cannot be used: ${why.slice(0, 200)}`, right };
+    return [{ problem: `\`parameters\` cannot be used: ${why.slice(0, 200)}`, right }];
   }
 }
 
-function expects(fits: boolean, member: string, right: string, came: unknown): Refusal | null {
-  return fits ? null : unfit(member, right, came);
-}
-
-function isTextOrAbsent(value: unknown): boolean {
-  return value === undefined || (typeof value === 'string' && value.trim() !== '');
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '';
 }
 
 function isTexts(value: unknown): boolean {

@@ -16,38 +16,18 @@ import {
 } from '../downstream/form-body.ts';
 import { isFileLike, readFormFile } from '../downstream/form-file.ts';
 import { queryPairs } from '../openapi/parameter-styles.ts';
+import { readPolicy } from '../source-entry.ts';
 import type { Sent, Tool, ToolCall, ToolClient, ToolResponse, ToolSourceInfo } from '../tool.ts';
 
 /** Maximum length of the body of a refusal that is passed on to the agent, in characters. */
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
-/** The record of a tool that a module exports, with defaults for absent members. */
+/** The record of a tool that a module exports. */
 export function createModuleTool(definition: ToolDefinition, source: ToolSourceInfo): Tool {
-  const {
-    name,
-    title = null,
-    description,
-    parameters,
-    effect,
-    summary = null,
-    confirm_label,
-    idempotent = false,
-  } = definition;
+  const { name, title = null, description, parameters, effect } = definition;
   return {
-    name,
-    title,
-    description,
-    parameters,
-    source,
-    effect,
-    credentials: definition.credentials ?? (effect === 'read' ? 'user-or-default' : 'user'),
-    confirm: definition.confirm ?? (effect === 'read' ? 'never' : 'always'),
-    summary,
-    ...(confirm_label === undefined ? {} : { confirm_label }),
-    public: definition.public ?? [],
-    bind: {},
-    hide: [],
-    idempotent,
+    ...{ name, title, description, parameters, source },
+    ...readPolicy({}, definition, effect, true),
     send: (args, call) => callModule(definition, args, call),
   };
 }

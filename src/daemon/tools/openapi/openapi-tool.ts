@@ -36,7 +36,6 @@ export function createOpenApiTool(
     parameters,
     source: info,
     ...readPolicy(entry, told, effect, info.target?.is_api === true),
-    idempotent: told.idempotent === true || header !== null,
     unusable(args) {
       const built = buildRequest(operation, args);
       return built.ok ? null : built.message;
