@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import { Cancellation } from '../time/cancellation.ts';
 import { randomSuffix, systemClock } from '../time/clock.ts';
 import { bindTools } from '../tools/bind-tools.ts';
-import type { WatchedRequest } from '../tools/call-client.ts';
+import type { WatchedRequest } from '../tools/call-request.ts';
 import { buildQuestion, plainQuestion } from '../tools/confirmation/question.ts';
 import { closeActionText } from '../tools/journal/action-record.ts';
 import { type CallJournal, summarizeCall } from '../tools/journal/turn-journal.ts';

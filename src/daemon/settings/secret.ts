@@ -34,6 +34,11 @@ export class Secret {
   }
 }
 
+/** Headers as they are sent. */
+export function revealAll(headers: Readonly<Record<string, Secret>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]));
+}
+
 /**
  * A whole sequence of characters that can occur in a token. Matching whole sequences means that a long text is searched
  * only once.

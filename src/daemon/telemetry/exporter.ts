@@ -14,6 +14,7 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from '../process/log.ts';
+import { revealAll } from '../settings/secret.ts';
 import type { SamplerName, TelemetryOptions } from './telemetry-options.ts';
 
 type OtlpConfig = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>;
@@ -34,7 +35,7 @@ export async function createExporter({
   const pem = await Promise.all(files.map(async ({ name, path }) => [name, await readFile(path)] as const));
   return new Exporter({
     url,
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()])),
+    headers: revealAll(headers),
     timeoutMillis: timeout_ms,
     httpAgentOptions: { keepAlive: true, ...Object.fromEntries(pem) },
     compression: compression as NonNullable<OtlpConfig['compression']>,

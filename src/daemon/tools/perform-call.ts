@@ -8,8 +8,9 @@ import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import { composeAnswer, type ServerPage } from './answer.ts';
 import { bindParameters } from './bind-parameters.ts';
-import { CallClient, type RequestWatcher } from './call-client.ts';
+import { CallClient } from './call-client.ts';
 import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
+import type { RequestWatcher } from './call-request.ts';
 import {
   type CallCredential,
   type CredentialChoice,

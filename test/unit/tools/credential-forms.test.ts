@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { WatchedRequest } from '../../../src/daemon/tools/call-client.ts';
+import type { WatchedRequest } from '../../../src/daemon/tools/call-request.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { CredentialForm } from '../../../src/daemon/tools/downstream/credential-form.ts';
 import type { Tool, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';

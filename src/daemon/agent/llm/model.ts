@@ -8,7 +8,7 @@ import {
   wrapLanguageModel,
 } from 'ai';
 import { ConfigurationError } from '../../settings/problem.ts';
-import type { Secret } from '../../settings/secret.ts';
+import { revealAll, type Secret } from '../../settings/secret.ts';
 import { misconfigured } from '../agent.ts';
 import { chooseModels, type ModelChoice, type ModelSettings } from '../model-servers.ts';
 import { NO_PROVIDER_SETTINGS, type ProviderSettings, readProviderSettings } from '../provider-settings.ts';
@@ -101,10 +101,6 @@ type DefaultSettings = Parameters<typeof defaultSettingsMiddleware>[0]['settings
 /** Only the configured server gets the key: a redirect is an error. */
 const withoutRedirects: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' });
 
-function revealed(headers: ProviderSettings['headers']): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]));
-}
-
 async function compatible(
   name: string,
   baseURL: string,
@@ -115,7 +111,7 @@ async function compatible(
   const server = createOpenAICompatible({
     name: COMPATIBLE_SERVER,
     baseURL: baseURL.replace(/\/+$/, ''),
-    headers: revealed(headers),
+    headers: revealAll(headers),
     fetch: async (input, init) => streamOfCompletion(await withoutRedirects(input, init), init?.body),
     // Without this, a streamed answer does not say how many tokens it used.
     includeUsage: true,
@@ -170,7 +166,7 @@ async function fromPackage(
   try {
     return (create as CreateProvider)({
       ...options,
-      ...(Object.keys(headers).length === 0 ? {} : { headers: revealed(headers) }),
+      ...(Object.keys(headers).length === 0 ? {} : { headers: revealAll(headers) }),
       ...(key ? { apiKey: key.reveal() } : {}),
       fetch: withoutRedirects,
     })(model);
