@@ -12,7 +12,7 @@ export interface CommandRecord {
   /** By form: `<id>` is required, `[id]` is not, `[words...]` takes the rest. */
   args?: Terms<Pick<CommandOption, 'values' | 'isChannel'>>;
   /** By flags, in the syntax of commander: `--limit <n>`. */
-  options?: Terms<Omit<CommandOption, 'flags' | 'sentence'>>;
+  options?: OptionRecords;
   examples: CommandExamples;
   /**
    * The program does not look for the settings of `serve --dev` for this command, because the command does not use them
@@ -27,8 +27,20 @@ export interface CommandRecord {
   run(call: CommandCall): Promise<number | undefined>;
 }
 
+/** Gives `run` the options of the record with their types. */
+export function defineCommand<const O extends OptionRecords = Readonly<Record<never, string>>>(
+  record: Omit<CommandRecord, 'options' | 'run'> & {
+    options?: O;
+    run(call: CommandCall<OptionValues<O>>): Promise<number | undefined>;
+  },
+): CommandRecord {
+  return record as CommandRecord;
+}
+
 /** Arguments or options by their form: what each is, in one sentence, or the sentence with details. */
 type Terms<Details> = Readonly<Record<string, string | ({ sentence: string } & Details)>>;
+
+export type OptionRecords = Terms<Omit<CommandOption, 'flags' | 'sentence'>>;
 
 /** What each command line does, in one sentence. */
 export type CommandExamples = Readonly<Record<string, string>>;
@@ -65,17 +77,41 @@ export interface CommandOption {
   isChannel?: true;
 }
 
-export interface CommandCall {
+export interface CommandCall<Values = Readonly<Record<string, unknown>>> {
   args: readonly string[];
-  options: OptionValues;
+  options: Values;
   out: Output;
 }
 
-/**
- * The values of the options, by name in camelCase. They include the common options (`config`, `envFile`, `json`) and
- * `devSettings`.
- */
-export type OptionValues = Readonly<Record<string, unknown>>;
+/** The values of the common options and, by name in camelCase, of the options of a record. */
+export type OptionValues<O extends OptionRecords = Readonly<Record<never, string>>> = {
+  readonly config?: string;
+  readonly envFile?: string;
+  readonly json?: true;
+  /** The settings of `serve --dev` that the command uses. */
+  readonly devSettings?: Readonly<Record<string, string>>;
+} & { readonly [F in keyof O as O[F] extends HasDefault ? OptionName<F> : never]: OptionValue<F, O[F]> } & {
+  readonly [F in keyof O as O[F] extends HasDefault ? never : OptionName<F>]?: OptionValue<F, O[F]>;
+};
+
+type HasDefault = { readonly default: unknown };
+
+/** `-r, --live-reads <n>` is `liveReads`. */
+type OptionName<Flags> = Flags extends `${string}--${infer Long}`
+  ? CamelCase<Long extends `${infer Name} ${string}` ? Name : Long>
+  : never;
+
+type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+
+type OptionValue<Flags, About> = About extends { readonly repeatable: true }
+  ? readonly string[]
+  : Flags extends `${string}<${string}`
+    ? string | (About extends { readonly default: infer Usual } ? Usual : never)
+    : Flags extends `${string}[${string}`
+      ? string | true
+      : true;
 
 function completeCommand(name: string, summary: string, record: CommandRecord): Command {
   const terms = <Details>(of: Terms<Details> = {}) =>

@@ -25,19 +25,18 @@ const DEV_FOLDER = '.agentd';
  */
 export function configLocation(options: OptionValues): ConfigLocation {
   const cwd = process.cwd();
-  const envFile = options.envFile as string | undefined;
+  const { envFile, config, devSettings: defaults } = options;
   if (envFile !== undefined && !existsSync(resolve(cwd, envFile))) {
     throw usageError(
       `--env-file names a file that does not exist: ${envFile}`,
       `Name an existing file, relative to ${cwd}.`,
     );
   }
-  const defaults = options.devSettings as Record<string, string> | undefined;
   return {
     env: process.env,
     cwd,
     envFile,
-    configFile: options.config as string | undefined,
+    configFile: config,
     ...(defaults === undefined ? {} : { defaults, structured: keptSampleTools(join(cwd, DEV_FOLDER)) }),
   };
 }
@@ -121,7 +120,7 @@ function devHint(command: string, code: number, options: OptionValues, cwd: stri
  * `.env` file is looked up in the working directory only.
  */
 function envFileHint(code: number, { config, envFile }: OptionValues, cwd: string): string | null {
-  if (code !== EXIT.config || typeof config !== 'string' || envFile !== undefined) return null;
+  if (code !== EXIT.config || config === undefined || envFile !== undefined) return null;
   const folder = dirname(config);
   const path = join(folder, DEFAULT_ENV_FILE);
   if (resolve(cwd, folder) === resolve(cwd) || !existsSync(resolve(cwd, path))) return null;

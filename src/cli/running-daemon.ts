@@ -69,12 +69,14 @@ export async function readAnswerText(answer: AsyncIterable<Uint8Array | string>)
 
 export const URL_OPTION = { '--url <url>': 'address of the daemon, instead of HOST and PORT' } as const;
 
+export type UrlOption = OptionValues<typeof URL_OPTION>;
+
 /**
  * The address of the running daemon: `--url`, or HOST and PORT of the settings if there is no `--url`.
  * @throws CliError (2) if `--url` is not an address, or if the settings give no address
  */
-export async function daemonAddress(options: OptionValues, location = configLocation(options)): Promise<URL> {
-  return typeof options.url === 'string' ? parseUrl(options.url) : configuredUrl(options, location);
+export async function daemonAddress(options: UrlOption, location = configLocation(options)): Promise<URL> {
+  return options.url === undefined ? configuredUrl(options, location) : parseUrl(options.url);
 }
 
 function parseUrl(text: string): URL {
@@ -95,8 +97,8 @@ async function configuredUrl(options: OptionValues, location: ConfigLocation): P
 }
 
 /** The address of the daemon's admin listener. Null if there is none, or if `--url` names another daemon. */
-export async function adminAddress(options: OptionValues): Promise<URL | null> {
-  if (typeof options.url === 'string') return null;
+export async function adminAddress(options: UrlOption): Promise<URL | null> {
+  if (options.url !== undefined) return null;
   const { ADMIN_LISTEN } = await coreSettings(options, 'address');
   const address = ADMIN_LISTEN === undefined ? null : parseListenAddress(ADMIN_LISTEN);
   if (address === null || address.port === 0) return null;

@@ -8,7 +8,11 @@ import { explainError } from '../report-error.ts';
  * @param options of `agentd chat`
  * @throws CliError (1) if the traces cannot be read here: the daemon may run on another machine
  */
-export async function explainAnswer(session_id: string, options: OptionValues, out: Output): Promise<void> {
+export async function explainAnswer(
+  session_id: string,
+  options: OptionValues & { user?: string },
+  out: Output,
+): Promise<void> {
   const { command } = await import('../commands/explain.ts');
   const { user: _user, ...others } = options;
   try {

@@ -26,7 +26,7 @@ interface ChatStreams extends TokenInput {
  * @throws CliError (2) if a terminal is needed and there is none
  */
 export async function openChatSession(
-  option: unknown,
+  option: string | true | undefined,
   note: (text: string) => void,
   streams: ChatStreams = { stdin: process.stdin, stderr: process.stderr, openTerminal },
 ): Promise<ChatSession> {
@@ -36,7 +36,7 @@ export async function openChatSession(
   const isAsked = option === true || option === '-';
   if (!isAsked || stdin.isTTY) {
     const warn = stdin.isTTY ? note : () => note(TOKEN_VISIBLE);
-    const token = await readToken(isAsked ? undefined : String(option), warn, streams);
+    const token = await readToken(isAsked ? undefined : option, warn, streams);
     return { token, input: stdin, close };
   }
   const terminal = streams.openTerminal();

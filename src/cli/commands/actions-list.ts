@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { limitOption, sinceIn, sinceOption } from '../names/list-options.ts';
 import { expectKnownUser, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { shownIds, wholeSessionId } from '../names/whole-id.ts';
@@ -11,7 +11,7 @@ import { printStored, withSealedStore } from '../with-store.ts';
 
 const LIMIT = limitOption('actions', { max: 10_000, usual: 100 });
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Lists the journal of writes, newest first. The outcome is `done`, `failed` (the write was refused, or nothing was sent), `unknown` (it was sent, but it is not known whether it was carried out) or `started` (it has no outcome yet). A write of `agentd tools call` names the operator. To see why a write was made, pass its SESSION to `agentd explain`, or its `request_id`, which only `--json` prints. The `request_id` is null if the trace is gone. Writes are kept for ACTIONS_RETENTION_DAYS. Works whether the daemon is running or not.',
   args: { ...WHO_ARGUMENT },
@@ -61,4 +61,4 @@ export const command: CommandRecord = {
     const expect = () => expectKnownUser(who, options);
     await printStored(out, ACTION_COLUMNS, { none: 'No action found.', limit, expect, read });
   },
-};
+});

@@ -1,6 +1,6 @@
 import type { AuditLine } from '../../daemon/admin/store.ts';
 import { hashPerson } from '../../daemon/admin/who.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { limitOption, sinceIn, sinceOption } from '../names/list-options.ts';
 import { expectKnownUser, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
@@ -22,7 +22,7 @@ const READ_MAX = 10_000;
 
 const LIMIT = limitOption('lines', { max: READ_MAX, usual: 100 });
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `feedback show`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `reload`, `replay`, `eval add`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC (its beginning, unless `--wide` is given), so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
   args: { ...WHO_ARGUMENT },
@@ -51,4 +51,4 @@ export const command: CommandRecord = {
     const expect = () => expectKnownUser(who, options);
     await printStored(out, COLUMNS, { none: 'No line found.', limit, expect, read });
   },
-};
+});

@@ -7,15 +7,15 @@ import {
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { type Column, type Output, toJson } from '../output.ts';
 import { explainError } from '../report-error.ts';
-import { daemonAddress, fetchHealth, type Health, URL_OPTION } from '../running-daemon.ts';
+import { daemonAddress, fetchHealth, type Health, URL_OPTION, type UrlOption } from '../running-daemon.ts';
 import { SETTING_COLUMNS } from './config-show.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Lists the bundled channels, and those of the configuration file and of MESSAGING_PLATFORMS. For each channel it shows whether a daemon with these settings runs it, and why; its state in the running daemon (`off` if that daemon does not run it); how it sends its answers; where it was loaded from; and its settings with their sources, secrets masked.',
     'The daemon is asked at HOST and PORT of the settings, or at --url. If no daemon runs, only the state is missing. A plugin that does not load is listed with its problems. Exit code 78 if a channel has problems that prevent the daemon from starting.',
@@ -44,10 +44,10 @@ export const command: CommandRecord = {
       );
     return views.some(({ problems }) => problems.length > 0) ? EXIT.config : EXIT.ok;
   },
-};
+});
 
 /** The health that the daemon reports. Null, with a note, if no daemon answers: the list is useful without it. */
-async function findHealth(options: OptionValues, out: Output): Promise<Health | null> {
+async function findHealth(options: UrlOption, out: Output): Promise<Health | null> {
   try {
     return await fetchHealth(await daemonAddress(options));
   } catch (error) {

@@ -3,10 +3,10 @@ import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { channelNameRules } from '../../daemon/admin/channels.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { scaffold } from '../scaffold.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description: [
     'Writes a working channel for an invented platform: signed webhooks arrive, replies are sent over HTTP in parts, users sign in by a command, and `agentd simulate` simulates the platform. It passes the conformance suite. Change it file by file for your platform.',
@@ -30,13 +30,13 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [name = ''], options, out }) {
     await requireName(name);
-    const chosen = typeof options.directory === 'string' ? options.directory : `agentd-channel-${name}`;
+    const { directory: chosen = `agentd-channel-${name}` } = options;
     if (chosen === '') throw usageError('--directory names no directory');
     const directory = resolve(chosen);
     const files = await scaffold(name, directory);
     out.data({ name, directory, files }, () => inWords(name, chosen, files));
   },
-};
+});
 
 /** Checks the name with the rules of the plugin loader. @throws CliError (2) if it is invalid or taken */
 async function requireName(name: string): Promise<void> {

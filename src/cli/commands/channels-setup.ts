@@ -10,13 +10,13 @@ import {
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { ProbeClient } from '../doctor/finding.ts';
 import { brokenInWords, channelNames } from '../names/channel-words.ts';
 import { jsonText } from '../output.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Registers the address of the daemon with the platform of a channel, and checks that the platform delivers there. Some platforms immediately send a request to the address to verify it, so the daemon should be running. Some platforms must be set up by hand; the manual page of a channel says if that is so. For those, the command prints the document to enter there, with the addresses filled in.',
     'Give the public address of the daemon, with the path prefix of a proxy if there is one; the command appends the path of the webhook. The channel need not be active. Secrets are sent to the platform and never printed. `agentd doctor` checks the registration later.',
@@ -54,7 +54,7 @@ export const command: CommandRecord = {
     );
     return EXIT.ok;
   },
-};
+});
 
 function findPlugin({ plugins, loaded }: Inspection, name: string): ChannelPlugin {
   const plugin = plugins.find((one) => one.name === name);
@@ -67,8 +67,8 @@ function findPlugin({ plugins, loaded }: Inspection, name: string): ChannelPlugi
 }
 
 /** The public address without a slash at the end. If the address of the webhook is given, its path is removed. */
-function readAddress(given: unknown, name: string): string {
-  if (typeof given !== 'string')
+function readAddress(given: string | undefined, name: string): string {
+  if (given === undefined)
     throw usageError(
       '--url is missing',
       'Give the public address of the daemon: --url https://chat.example.com',

@@ -9,14 +9,14 @@ import { SLASH_COMMANDS, slashCommandsInSentence } from '../chat/slash-commands.
 import { findEventStream, StreamClient } from '../chat/stream-client.ts';
 import { answerLines, talk } from '../chat/talk.ts';
 import { usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { daemonAddress, fetchHealth, URL_OPTION } from '../running-daemon.ts';
 import { tokenIn } from '../terminal.ts';
 
 /** Longest user id that the daemon accepts. */
 const USER_MAX = 256;
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Shows the answer while the agent writes it, and the tools that it uses. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
     'Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only.',
@@ -81,7 +81,7 @@ export const command: CommandRecord = {
       close();
     }
   },
-};
+});
 
 /** Who the person at the terminal is, as the token says. Only the daemon knows whether the token is valid. */
 function whoInWords(person: ClaimedPerson | null): string {
@@ -90,8 +90,7 @@ function whoInWords(person: ClaimedPerson | null): string {
     : `You write as ${personInWords(person)}.`;
 }
 
-function userId(option: unknown): string {
-  const given = typeof option === 'string' ? option : loginName();
+function userId(given = loginName()): string {
   if (given !== '' && given.length <= USER_MAX && !/\p{Cc}/u.test(given)) return given;
   throw usageError(`--user takes 1 to ${USER_MAX} characters, none of them a control character`);
 }

@@ -1,12 +1,12 @@
 import { usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { bashCompletion, fishCompletion, zshCompletion } from '../completion/scripts.ts';
 import { readVocabulary } from '../completion/vocabulary.ts';
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 const SHELLS = Object.keys(SCRIPTS) as (keyof typeof SCRIPTS)[];
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description:
     'The script completes commands, options, and known values such as names of bundled channels and log levels. It is made for this version: create it again after an update, or have the shell do so at each start (`source <(agentd completion bash)` in `~/.bashrc`). In zsh, load it after `compinit`, or store it as `_agentd` in a folder of `fpath`. This command reads no settings, and does not contact the daemon or its store.',
@@ -23,4 +23,4 @@ export const command: CommandRecord = {
       throw usageError(`there is no completion for '${shell}'`, `Use one of: ${SHELLS.join(', ')}.`);
     out.write(SCRIPTS[name](await readVocabulary()));
   },
-};
+});

@@ -8,10 +8,10 @@ import {
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Runs the checks that the daemon runs before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. For each source of tools, it says whether the token of a person may be sent there, and where requests carry it if not as `Authorization: Bearer`. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. It warns of tools that are too many or too large for many models. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
   examples: {
@@ -37,7 +37,7 @@ export const command: CommandRecord = {
     for (const reach of sources) out.write(`${printable(await reachInWords(reach))}\n`);
     return EXIT.ok;
   },
-};
+});
 
 const SEES: Readonly<Record<TokenReach['token'], string>> = {
   own: "may see a person's token",

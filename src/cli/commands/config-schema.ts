@@ -1,12 +1,12 @@
 import { evalSchema } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { jsonText } from '../output.ts';
 
 const SCHEMAS: Readonly<Record<string, () => Promise<object>>> = { eval: evalSchema };
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description:
     'Prints a JSON Schema (draft 2020-12), with which an editor completes and checks a file. `eval`: the files of cases of `agentd eval`. The schema of the configuration file is the output of `agentd config reference --json`.',
@@ -25,4 +25,4 @@ export const command: CommandRecord = {
     out.data(schema, () => jsonText(schema));
     return undefined;
   },
-};
+});

@@ -5,11 +5,11 @@ import {
   withoutSecrets,
 } from '../../daemon/admin/settings.ts';
 import { Secret } from '../../daemon/admin/texts.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import type { Column } from '../output.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Shows every setting with its value and source: first the settings that are set, then the settings at their default. Secrets are masked. With --json, an array of {name, value, source, secret}; value is null for a setting that is not set. A broken configuration is shown, too, as far as possible; its problems are printed on standard error, and the exit code is 78.',
   options: { '--set': 'only settings that are set, not settings at their default' },
@@ -22,11 +22,11 @@ export const command: CommandRecord = {
   async run({ options, out }) {
     const { effective, problems } = await inspectConfiguration(configLocation(options));
     const set = effective.filter(isSet);
-    const others = options.set === true ? [] : effective.filter((setting) => !isSet(setting));
+    const others = options.set ? [] : effective.filter((setting) => !isSet(setting));
     out.list(SETTING_COLUMNS, [...set, ...others], 'No setting is set.');
     if (problems.length > 0) throw new ConfigurationError(problems);
   },
-};
+});
 
 function isSet({ source }: EffectiveSetting): boolean {
   return source !== 'default' && source !== 'unset';

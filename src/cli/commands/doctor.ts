@@ -7,12 +7,12 @@ import {
 } from '../../daemon/admin/settings.ts';
 import { printable, wrapText } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type CheckOutcome, createFindings, type Finding } from '../doctor/finding.ts';
 import type { Output } from '../output.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Checks the configuration and its secrets, the state directory, the store, the sealing of tokens, long-term memory, the business API, the tools, the model server, the credentials and the webhook of each channel, and the clock. Says what to do about each problem. Exit code 1 if a check failed, 78 if the configuration is wrong.',
   manual: [
@@ -53,7 +53,7 @@ export const command: CommandRecord = {
     if (problems.length > 0) return EXIT.config;
     return shown.some(({ outcome }) => outcome === 'failed') ? EXIT.no : EXIT.ok;
   },
-};
+});
 
 /** The checks that are skipped if the configuration is wrong. */
 const OTHER_CHECKS = [

@@ -3,7 +3,7 @@ import { makeCase, readCases } from '../../daemon/admin/eval.ts';
 import { readConfiguration } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { failed, usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { addToFile } from '../eval/add-to-file.ts';
 import type { Column } from '../output.ts';
@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Shown>[] = [
   { title: 'BY', json: 'placeholder' },
 ];
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Makes a case of `agentd eval` of the recording of a message (RECORD_RUNS), and adds it to FILE, which only you can read (mode 0600); without FILE, the case is printed. The case has the message, what was said before, and each call with its result.',
     'It has no data of people: every value of a claim, id of a platform, e-mail address and number, and every string of a result with 4 characters or more, is replaced by a placeholder, the same one throughout. The command shows what it has replaced, and adds nothing if such a value is left. Names that occur only in the words of a person are not recognized, so read the case before you share it.',
@@ -65,7 +65,7 @@ export const command: CommandRecord = {
     );
     return undefined;
   },
-};
+});
 
 /** The content of the file; empty if there is none. */
 async function readContent(file: string): Promise<string> {

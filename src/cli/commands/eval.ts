@@ -10,7 +10,7 @@ import { operatorLog } from '../../daemon/admin/operator-call.ts';
 import { type Configuration, pluginsAt, readConfiguration } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT, misconfigured, usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { caseFiles } from '../eval/files.ts';
 import { casesAsJUnit } from '../eval/junit.ts';
@@ -19,7 +19,7 @@ import { namedAgent } from '../names/named-agent.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { askAboutProvider } from './replay.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Runs conversations as tests: each case of the files, with the agent, the tools and the policies of the settings, through the steps of the daemon, on an empty store in memory. The daemon need not run. A directory stands for all `.yaml` and `.yml` files in it.',
     'If the configuration lists several agents, each turn is answered by the first one that fits the channel and the person of the case. An agent with a share of persons (`canary`) answers only if --agent names it; so `--agent next --compare base.json` shows whether it is better.',
@@ -47,8 +47,8 @@ export const command: CommandRecord = {
   json: true,
   async run({ args, options, out }) {
     const concurrency = wholeNumber('--concurrency', options.concurrency, { min: 1, max: 64 });
-    const only = typeof options.only === 'string' ? options.only : '';
-    const before = typeof options.compare === 'string' ? await readBase(options.compare) : null;
+    const { only = '', compare, junit } = options;
+    const before = compare === undefined ? null : await readBase(compare);
     const cases = (await readAll(args)).filter(({ name }) => contains(name, only));
     if (cases.length === 0)
       throw usageError(
@@ -58,7 +58,7 @@ export const command: CommandRecord = {
     const location = configLocation(options);
     const configuration = await readConfiguration(location);
     const agent =
-      typeof options.agent === 'string' ? namedAgent(configuration, options.agent, '--agent names') : null;
+      options.agent === undefined ? null : namedAgent(configuration, options.agent, '--agent names');
     const plugins = (await pluginsAt(location)).plugins.map(({ plugin }) => plugin);
     await expectJudge(cases, configuration, options.yes === true);
     const showsProgress = process.stderr.isTTY === true && !out.json;
@@ -76,7 +76,7 @@ export const command: CommandRecord = {
         'Check the name, the configuration file, and that the source of the tool can be reached.',
       );
     const judged = results.map((result) => ({ ...result, before: before?.get(result.name) ?? null }));
-    if (typeof options.junit === 'string') await write(options.junit, casesAsJUnit(results));
+    if (junit !== undefined) await write(junit, casesAsJUnit(results));
     const { passed, failed, line } = summarize(judged, before);
     out.data({ passed, failed, cases: judged }, () => {
       const table = out.table(before === null ? CASE_COLUMNS.slice(0, -1) : CASE_COLUMNS, judged);
@@ -84,7 +84,7 @@ export const command: CommandRecord = {
     });
     return failed === 0 ? EXIT.ok : EXIT.no;
   },
-};
+});
 
 function contains(name: string, only: string): boolean {
   return name.toLowerCase().includes(only.toLowerCase());

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../daemon/admin/settings.ts';
 import type { Store } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { failed, usageError } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { messageTraces, type Subject } from '../message-traces.ts';
 import { channelNames } from '../names/channel-words.ts';
@@ -14,7 +14,7 @@ import { actionView } from '../views/action-view.ts';
 import { traceInWords, traceView } from '../views/trace-view.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. Before the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, how the person rated the answer, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, it explains the last messages of a channel user, including messages that wait and messages that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
   args: { '[id]': 'id of a session, a request or a message; not with --user' },
@@ -57,7 +57,7 @@ export const command: CommandRecord = {
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
   },
-};
+});
 
 /** The subject with its whole id, if the person has written the beginning of one. */
 async function wholeSubject(subject: Subject, store: Store, options: OptionValues): Promise<Subject> {
@@ -84,14 +84,15 @@ async function openSeal(options: OptionValues): Promise<Pick<Seal, 'open'>> {
 /** @throws CliError (2) unless either an id or a user is given */
 async function readSubject(
   id: string | undefined,
-  options: OptionValues,
+  options: OptionValues & { user?: string; platform?: string },
 ): Promise<{ subject: Subject; named: { id: string } | { user: string } }> {
+  const { user } = options;
   const users = await usersNamed(options);
-  if (users === null && options.platform !== undefined)
+  if (user === undefined && options.platform !== undefined)
     throw usageError('--platform needs --user', 'Name the user with `--user`.');
   if (id !== undefined && users === null) return { subject: { id }, named: { id } };
-  if (id === undefined && users !== null)
-    return { subject: { users }, named: { user: String(options.user) } };
+  if (id === undefined && users !== null && user !== undefined)
+    return { subject: { users }, named: { user } };
   throw usageError(
     id === undefined ? 'neither an id nor --user is given' : 'both an id and --user are given',
     'Name one session, request or message by its id, or a user with --user.',

@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { limitOption, sinceIn, sinceOption } from '../names/list-options.ts';
 import { expectChannel } from '../names/who.ts';
@@ -14,7 +14,7 @@ const RATINGS = { good: 1, bad: -1, '1': 1, '-1': -1 } as const;
 
 const LIMIT = limitOption('ratings', { max: 10_000, usual: 100 });
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Lists ratings of answers, newest first. People rate in the widget, with a reaction on their platform, or through `POST /feedback`. An answer has one rating, the newest. A rating is kept as long as the trace of its message (TRACE_RETENTION_DAYS). The list says whether there is a comment; `agentd feedback show` prints it. Works whether the daemon is running or not.',
   options: {
@@ -37,7 +37,7 @@ export const command: CommandRecord = {
     const filter = {
       ...sinceIn(options),
       ...(typeof platform === 'string' ? { platform } : {}),
-      ...(options.rating === undefined ? {} : { rating: parseRating(String(options.rating)) }),
+      ...(options.rating === undefined ? {} : { rating: parseRating(options.rating) }),
     };
     await printStored(out, FEEDBACK_COLUMNS, {
       none: 'No rating found.',
@@ -60,7 +60,7 @@ export const command: CommandRecord = {
         }),
     });
   },
-};
+});
 
 /** @throws CliError (2) */
 function parseRating(given: string): 1 | -1 {

@@ -2,13 +2,13 @@ import type { Feedback, Store } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, type Who } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { wholeId } from '../names/whole-id.ts';
 import { namedTexts, toJson } from '../output.ts';
 import { FEEDBACK_DETAILS, feedbackView } from '../views/feedback-view.ts';
 import { withSealedStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Shows one rating: its comment, and the message and the answer that it is about, while their session exists. ID is the id of the message (`metadata.message_id` of the response), or the id of its request. The command adds a line to the audit log. Works whether the daemon is running or not. Exit code 1 if there is no rating of such a message.',
   args: { '<id>': 'id of the message or of its request' },
@@ -35,7 +35,7 @@ export const command: CommandRecord = {
       () => `${out.details(FEEDBACK_DETAILS, view)}${namedTexts(texts)}`,
     );
   },
-};
+});
 
 /** @throws CliError (1) */
 async function findFeedback(store: Store, given: string, options: OptionValues): Promise<Feedback> {

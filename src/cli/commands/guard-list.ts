@@ -1,5 +1,5 @@
 import type { GuardList, Store } from '../../daemon/admin/store.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { channelInWords, shortChannel } from '../names/channel-titles.ts';
 import { durationInWords, isoTime } from '../names/typed-values.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
@@ -7,7 +7,7 @@ import { personView } from '../views/person-view.ts';
 import { namesOf } from '../views/session-view.ts';
 import { readStored, withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Lists the users whom the guard blocks (their circuit is open), with the reason (`rate_limit` or `repetition`), the number of blocked messages and the time left; then sessions that have reached their limit of turns and had messages blocked, with the time until they end. At most 1000 of each, newest first. `agentd explain` explains a single message. Works whether the daemon is running or not.',
   options: WIDE_OPTION,
@@ -23,7 +23,7 @@ export const command: CommandRecord = {
     out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
     if (items.length === 0) out.note(none);
   },
-};
+});
 
 type Circuit = GuardList['circuits'][number];
 type Limited = GuardList['sessions'][number];

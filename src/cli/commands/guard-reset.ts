@@ -4,14 +4,14 @@ import type { GuardStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { type Administration, noteAudit } from '../../daemon/admin/who.ts';
 import { failed, usageError } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { expectKnownUser, expectWho, usersNamed } from '../names/who.ts';
 import { wholeSessionId } from '../names/whole-id.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Give a channel and a user, or --session, or --all. Name a user by the id that the channel uses, as in `agentd guard list` and in the log, or by the `sub` of their token. The user is unblocked, and their messages are counted from 0 again. On a web channel, this affects everyone who uses that id. For a session, its turns are counted from 0, and the session continues. Takes effect at once, even while the daemon runs. Exit code 1 if the guard has no record of them.',
   args: {
@@ -31,11 +31,10 @@ export const command: CommandRecord = {
   async run({ args, options, out }) {
     let reset = await readReset(args, options);
     const isReset = await withStore(options, async (store) => {
-      if (typeof options.session === 'string')
-        reset = await readReset(args, {
-          ...options,
-          session: await wholeSessionId(store, options.session, options),
-        });
+      if (options.session !== undefined) {
+        const session = await wholeSessionId(store, options.session, options);
+        reset = await readReset(args, { ...options, session });
+      }
       await noteAudit(store, { command: 'guard reset', ...reset.audited });
       return reset.run(store.guard);
     });
@@ -49,7 +48,7 @@ export const command: CommandRecord = {
     }
     out.data({ ...named, reset: true }, () => `reset ${words}`);
   },
-};
+});
 
 interface Reset {
   /** What is reset, for the output of `--json`. */
@@ -61,10 +60,13 @@ interface Reset {
 }
 
 /** Reads the arguments, which must have exactly one of the three forms. */
-async function readReset([platform, user]: readonly string[], options: OptionValues): Promise<Reset> {
+async function readReset(
+  [platform, user]: readonly string[],
+  options: OptionValues & { session?: string; all?: true },
+): Promise<Reset> {
   const { session, all } = options;
-  const forms = [platform !== undefined, session !== undefined, all === true].filter(Boolean).length;
-  if (forms === 1 && all === true) {
+  const forms = [platform, session, all].filter((form) => form !== undefined).length;
+  if (forms === 1 && all) {
     return {
       named: { all: true },
       words: 'everything',
@@ -72,7 +74,7 @@ async function readReset([platform, user]: readonly string[], options: OptionVal
       run: (guard) => guard.resetAll().then(() => true),
     };
   }
-  if (forms === 1 && typeof session === 'string') {
+  if (forms === 1 && session !== undefined) {
     return {
       named: { session_id: session },
       words: `session ${printable(session)}`,

@@ -1,10 +1,10 @@
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { findInboxMessage, stateInWords } from '../views/inbox-view.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Deletes a message in any state, at once and without confirmation. If it is being answered, the reply is not sent. If it is answered together with other messages (COLLECT_MS), they are deleted, too. Later messages of its session continue. If the platform repeats the message, it is still recognized as a repeat. The traces of the message are kept for `agentd explain`. ID is as for `agentd inbox show`. Exit code 1 if there is no such message, or if the id matches several.',
   args: { '<id>': 'id of the message' },
@@ -21,4 +21,4 @@ export const command: CommandRecord = {
     const view = { id: message.id, discarded: true };
     out.data(view, () => `discarded ${message.id} (last state: ${stateInWords(message)})`);
   },
-};
+});

@@ -1,5 +1,5 @@
 import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { limitOption } from '../names/list-options.ts';
 import { shownIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
@@ -11,7 +11,7 @@ const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
 
 const LIMIT = limitOption('messages', { max: 10_000, usual: 20 });
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Shows the state of each message, when it arrived, how many agent runs and attempts to send were started, when the next one is due, and why the last one failed. Only `agentd inbox show` shows the texts. Works whether the daemon is running or not.',
   options: {
@@ -51,7 +51,7 @@ export const command: CommandRecord = {
       });
     await printStored(out, MESSAGE_COLUMNS, { none, limit, read });
   },
-};
+});
 
 /** The oldest open message of each queue. The messages after it wait for it, even if they are due. */
 function firstOfQueues(newestFirst: readonly InboxMessage[]): Set<InboxMessage> {

@@ -2,14 +2,14 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import type { InboxMessage, Store } from '../../daemon/admin/store.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { type CliError, EXIT, failed, usageError } from '../cli-error.ts';
-import type { CommandCall, CommandRecord } from '../command.ts';
+import { type CommandCall, defineCommand } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { parseSince } from '../names/typed-values.ts';
 import { expectChannel } from '../names/who.ts';
 import { findInboxMessage, stateInWords } from '../views/inbox-view.ts';
 import { readStored, withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'A failed message starts again: its attempts are counted from 0, its time limit begins anew, and it returns to its place before later messages of its session. If it is answered together with other messages (COLLECT_MS), they start again, too. If the agent has already answered it, the agent does not run again: the reply is sent, starting at the first part that the platform has not confirmed. A message that is waiting for its next attempt is tried now. If it is waiting because its platform was unreachable, the daemon checks now whether the platform can be reached again.',
     'A running daemon that has the channel does this at once; otherwise the next daemon does it when it starts. ID is as for `agentd inbox show`. With `--failed`, all failed messages start again.',
@@ -44,7 +44,7 @@ export const command: CommandRecord = {
     if (id === undefined) throw usageError('give the id of a message, or --failed for all failed messages');
     return retryOne(call, id);
   },
-};
+});
 
 async function retryOne({ options, out }: CommandCall, id: string): Promise<number> {
   const { message, isDone } = await withStore(options, async (store) => {

@@ -1,10 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { namedTexts, toJson } from '../output.ts';
 import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../views/inbox-view.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     "Shows the text, the reply, and the notice that a person gets when the agent's runs have failed for good, with tokens masked. ID is the id of the message in agentd or on the platform, the latter with or without the channel's name and a colon before it. While the message is not done, the id of its request works, too. `agentd explain` shows how its run went. Works whether the daemon is running or not. Exit code 1 if there is no such message, or if the id matches several.",
   args: { '<id>': 'id of the message' },
@@ -24,7 +24,7 @@ export const command: CommandRecord = {
       () => `${out.details(MESSAGE_DETAILS, message)}${texts(message)}`,
     );
   },
-};
+});
 
 function texts({ message, reply, notice, session_id, state }: ShownMessage): string {
   const isUnsent = reply !== null && session_id !== null && state !== 'done';

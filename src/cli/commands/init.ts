@@ -3,8 +3,8 @@ import { loadBundled } from '../../daemon/admin/channels.ts';
 import { settingsReference } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
-import { answersTo, type Interviewer, listChannels, QUESTIONS } from '../init/answers.ts';
+import { defineCommand } from '../command.ts';
+import { answersTo, type Interviewer, listChannels, QUESTION_OPTIONS } from '../init/answers.ts';
 import {
   chooseSecrets,
   type Form,
@@ -16,7 +16,7 @@ import type { Output } from '../output.ts';
 import { writeNewFiles } from '../scaffold.ts';
 import { askTerminal } from '../terminal.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description: [
     'Writes agentd.yaml, which explains every setting, and .env (mode 0600) with secrets of 256 bits, and prints the commands that come next. On a terminal it asks some questions, and asks again if an answer is wrong; an option answers its question beforehand. With --yes, or without a terminal, the other questions get their defaults. Values that only a platform or a provider can give you are listed in .env as comments.',
@@ -24,12 +24,7 @@ export const command: CommandRecord = {
     'If one of the files exists, nothing is written, and the exit code is 1.',
   ].join('\n\n'),
   options: {
-    ...Object.fromEntries(
-      QUESTIONS.map((one) => [
-        `--${one.option} <value>`,
-        `${one.question}${one.default === '' ? '' : ` (default: ${one.default})`}`,
-      ]),
-    ),
+    ...QUESTION_OPTIONS,
     '--directory <directory>': {
       sentence: 'target directory; default: the working directory, or /etc/agentd with --systemd',
       values: 'directory',
@@ -49,7 +44,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ options, out }) {
     const form = chooseForm(options);
-    const directory = resolve(chooseDirectory(options, form));
+    const directory = resolve(options.directory ?? (form === 'systemd' ? '/etc/agentd' : '.'));
     const loaded = await loadBundled();
     const plugins = loaded.plugins.map(({ plugin }) => plugin);
     const answers = await answersTo(options, plugins, interviewerFor(options, out));
@@ -67,11 +62,11 @@ export const command: CommandRecord = {
       [...paths.map((path) => `wrote ${printable(path)}`), ...nextSteps(plan, process.cwd())].join('\n'),
     );
   },
-};
+});
 
 /** Null if no questions should be asked, or there is no terminal to ask on. */
-function interviewerFor({ yes }: OptionValues, { note }: Output): Interviewer | null {
-  if (yes === true || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return null;
+function interviewerFor({ yes }: { yes?: true }, { note }: Output): Interviewer | null {
+  if (yes || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return null;
   const ask = async (question: string) => {
     const answer = await askTerminal(question, process.stdin, process.stderr);
     if (answer === null) throw failed('nothing was written: the questions were not answered');
@@ -80,12 +75,7 @@ function interviewerFor({ yes }: OptionValues, { note }: Output): Interviewer | 
   return { ask, note };
 }
 
-function chooseForm({ systemd, secretFiles }: OptionValues): Form {
-  if (systemd === true) return 'systemd';
-  return secretFiles === true ? 'secret-files' : 'env';
-}
-
-function chooseDirectory({ directory }: OptionValues, form: Form): string {
-  if (typeof directory === 'string') return directory;
-  return form === 'systemd' ? '/etc/agentd' : '.';
+function chooseForm({ systemd, secretFiles }: { systemd?: true; secretFiles?: true }): Form {
+  if (systemd) return 'systemd';
+  return secretFiles ? 'secret-files' : 'env';
 }

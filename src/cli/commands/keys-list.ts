@@ -1,9 +1,9 @@
 import { KEY_SETTING, type SealingKey, sealingKeys, unusedKeys } from '../../daemon/admin/sealing.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import type { Column } from '../output.ts';
 import { printStored, withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Lists each key with a short hash (never the key itself), its role, and where it is set. The key with the role `seals` seals new texts; a key with the role `opens` only opens texts that are already sealed. TEXTS is the number of stored tokens, texts of actions, comments and recordings that the key has sealed. If it is 0 for a key that only opens, the key is no longer used and can be removed. A key whose role is `unknown` has sealed texts that no configured key opens; agentd treats those texts as missing. Texts that are `unsealed` were stored while there was no key; the next start seals them. The whole store is read.',
   examples: {
@@ -18,7 +18,7 @@ export const command: CommandRecord = {
     for (const unused of unusedKeys(items))
       out.note(`Key ${unused.key} in ${unused.source} is no longer used. ${howToRemove(unused)}`);
   },
-};
+});
 
 const KEY_COLUMNS: readonly Column<SealingKey>[] = [
   { title: 'KEY', json: 'key', text: ({ key }) => key ?? '(none)' },

@@ -9,11 +9,11 @@ import {
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { withStore } from '../with-store.ts';
 import { howToRemove } from './keys-list.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Removes a key from STATE_DIR/encryption-key, in one step, if the key does not seal new tokens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. First make a copy of the key, and keep it for as long as you keep backups that were made while it was used, because no other key opens the tokens in them. Do not keep it in the same place as the backups: anybody who has both can read the stored tokens. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
   args: { '<key>': 'the hash of the key' },
@@ -51,7 +51,7 @@ export const command: CommandRecord = {
     });
     out.data({ key: id, file }, () => `removed key ${id} from ${file}`);
   },
-};
+});
 
 const LIST = 'List the keys with `agentd keys list`.';
 const ROTATE = 'First add another key with `agentd keys rotate`.';

@@ -12,7 +12,7 @@ import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Store, sharesStore } from '../../daemon/admin/store.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, failed } from '../cli-error.ts';
-import type { CommandCall, CommandRecord } from '../command.ts';
+import { type CommandCall, defineCommand } from '../command.ts';
 import { jsonText } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
@@ -21,7 +21,7 @@ const KEYS_MAX = 64;
 
 const FOLLOW = 'Run `agentd keys list` until the earlier key is no longer used, then remove it.';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Makes a new key that seals from now on. Earlier keys are still used to open what they have sealed.',
     'If the keys are in STATE_DIR/encryption-key, the command writes the new key into that file, before the others, in one step: after a crash, the file is either the old or the new one. A running daemon seals with the new key from then on and, in the background, reseals what earlier keys have sealed. A stopped daemon does so after its next start.',
@@ -32,7 +32,7 @@ export const command: CommandRecord = {
   examples: { 'agentd keys rotate': 'Adds a key.' },
   json: true,
   run: (call) => withStore(call.options, (store, settings) => rotate(call, store, settings), 'links'),
-};
+});
 
 async function rotate(
   { out }: CommandCall,

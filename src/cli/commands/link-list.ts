@@ -1,5 +1,5 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { limitOption } from '../names/list-options.ts';
 import { expectChannel } from '../names/who.ts';
@@ -9,7 +9,7 @@ import { printStored, withSealedStore } from '../with-store.ts';
 
 const LIMIT = limitOption('links', { max: 100_000, usual: 1000 });
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. EXPIRES is the earlier of the two times; `--wide` shows both. MADE WITH is how the link was made: with the person’s token, with a link code, or by an operator. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
   options: {
@@ -27,7 +27,7 @@ export const command: CommandRecord = {
     const limit = LIMIT.read(options);
     const read = () =>
       withSealedStore(options, async (store, seal, settings) => {
-        const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
+        const platform = options.platform === undefined ? {} : { platform: options.platform };
         const found = await store.links.list({ ...platform, limit: limit + 1 });
         const now = Date.now();
         return Promise.all(found.map((link) => linkListView(store, link, now, seal, settings)));
@@ -35,4 +35,4 @@ export const command: CommandRecord = {
     const expect = () => expectChannel(options, 'platform');
     await printStored(out, LINK_LIST_COLUMNS, { none: 'No link found.', limit, expect, read });
   },
-};
+});

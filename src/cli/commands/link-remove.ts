@@ -2,12 +2,12 @@ import { unlinkUser } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { invalidId, LINK_ARGUMENTS, linkableChannel, USER_WILL_BE_TOLD } from '../names/channel-words.ts';
 import { withSealedStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending, but the user must sign in to answer. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.\n\nThe user is told in the chat, by a running daemon within seconds or by the next one that starts within a day, unless the channel cannot write to users first. The text does not name the person.',
   args: LINK_ARGUMENTS,
@@ -29,4 +29,4 @@ export const command: CommandRecord = {
     const result = { platform: channel.name, user_id, removed: true, notifies_user: true };
     out.data(result, () => `removed the link of ${whose}; ${USER_WILL_BE_TOLD}`);
   },
-};
+});

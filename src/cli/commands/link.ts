@@ -6,7 +6,7 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
 import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
 import { type CliError, failed, misconfigured } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import {
@@ -22,7 +22,7 @@ import { withStore } from '../with-store.ts';
 
 type Linked = Extract<LinkOutcome, { linked: true }>;
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'From the next message of this user on, the tools act as the person of the token: for 30 days, or until the token expires, whichever is earlier. The token is validated first, in the same way as by the daemon.',
     'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key. If the embedded store exists but its key does not, nothing is linked (exit code 78). If there is no store yet, because the daemon was never started, the command makes the store and the key that the daemon would make. In Redis, the token is sealed only if TOKEN_ENCRYPTION_KEY is set.',
@@ -77,7 +77,7 @@ export const command: CommandRecord = {
     const linked = await withStoreOrCreate(options, validate, linkIn, out.note);
     out.data(toView(linked, channel, user_id), () => inWords(linked, channel, user_id));
   },
-};
+});
 
 /**
  * Opens the store and its seal. If there is no store, creates one with a key, as the first start of the daemon does, so

@@ -2,7 +2,7 @@ import { jsonObjectOrNull } from '../../channel/json-object.ts';
 import { formatLogLine } from '../../daemon/admin/records.ts';
 import { escapeControls, maskTokens } from '../../daemon/admin/texts.ts';
 import { failed, misconfigured, usageError } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import {
   follow,
@@ -24,7 +24,7 @@ import { expectChannel } from '../names/who.ts';
 /** Maximum number of lines that are printed if neither -n nor --since is given. */
 const LINES = 50;
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, including lines in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. Words after `#` explain the codes of a line; the file does not contain them. With -f, it continues with new lines, across rotation, until it is interrupted.',
   options: {
@@ -58,7 +58,7 @@ export const command: CommandRecord = {
             : formatLogLine(line, { colour: out.color, date: true, beside: entryInWords }),
         ),
       );
-    const unfinished = options.follow !== true;
+    const unfinished = !options.follow;
     const isOld = (line: string) => isBefore(line, filter.since);
     let printed = 0;
     const printMatching = (line: string) => {
@@ -100,7 +100,7 @@ export const command: CommandRecord = {
     }
     if (printed === 0 && count > 0) out.note('No line found.');
   },
-};
+});
 
 function asJsonObject(line: string): string {
   return jsonObjectOrNull(line) === null ? JSON.stringify({ msg: line }) : line;
@@ -115,14 +115,16 @@ async function logFile(options: OptionValues): Promise<string> {
   );
 }
 
-function readFilter(options: OptionValues): LogFilter {
+function readFilter(
+  options: Partial<Record<'level' | 'since' | 'session' | 'request' | 'channel', string>>,
+): LogFilter {
   const { level, session, request, channel } = options;
   return {
-    ...(typeof level === 'string' ? { level: parseLevel(level) } : {}),
+    ...(level === undefined ? {} : { level: parseLevel(level) }),
     ...sinceIn(options),
-    ...(typeof session === 'string' ? { session } : {}),
-    ...(typeof request === 'string' ? { request } : {}),
-    ...(typeof channel === 'string' ? { channel } : {}),
+    ...(session === undefined ? {} : { session }),
+    ...(request === undefined ? {} : { request }),
+    ...(channel === undefined ? {} : { channel }),
   };
 }
 

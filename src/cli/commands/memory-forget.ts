@@ -2,13 +2,13 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, failed, usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { idIn } from '../names/whole-id.ts';
 import { expectConsent } from '../terminal.ts';
 import { withMemories, withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Deletes the memory with this id, or all memories if no id is given. Before it deletes all, the command asks for confirmation on a terminal; elsewhere it needs --yes. Takes effect at once, even while the daemon runs. Exit code 1 if there is no such memory, or if nothing is remembered.',
   args: { ...WHO_ARGUMENT, '[id]': 'id of one memory, as `agentd memory list` shows it' },
@@ -34,7 +34,7 @@ export const command: CommandRecord = {
         await expectKnownUser(who, options);
         throw nothingFound(who, id);
       }
-      if (id === undefined && options.yes !== true)
+      if (id === undefined && !options.yes)
         await expectConsent(`Delete ${meant.length} ${memoryWord(meant.length)} of ${whoInWords(who)}?`, {
           unasked: ['all memories would be deleted', 'Pass --yes to delete them without being asked.'],
           declined: 'nothing was deleted',
@@ -52,7 +52,7 @@ export const command: CommandRecord = {
       id === undefined ? `${forgotten} ${memoryWord(forgotten)}` : `the memory ${printable(id)}`;
     out.data({ forgotten }, () => `deleted ${inWords} of ${whoInWords(who)}`);
   },
-};
+});
 
 function nothingFound(who: Who, id: string | undefined): CliError {
   if (id === undefined) return failed(`nothing is remembered about ${whoInWords(who)}`);

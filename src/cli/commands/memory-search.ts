@@ -1,7 +1,7 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { limitOption } from '../names/list-options.ts';
 import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { WIDE_OPTION } from '../output.ts';
@@ -10,7 +10,7 @@ import { printStored, withMemories } from '../with-store.ts';
 
 const LIMIT = limitOption('memories', { max: 500, usual: 20 });
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Searches as the agent does: a memory matches if it contains one of the words, regardless of case and ending; rarer words count more. With --sub, there is no WHO argument, so all words are the query. A search does not count as a use of a memory. Works whether the daemon is running or not.',
   args: { ...WHO_ARGUMENT, '[query...]': 'words to look for' },
@@ -41,4 +41,4 @@ export const command: CommandRecord = {
       read,
     });
   },
-};
+});

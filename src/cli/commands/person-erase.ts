@@ -9,7 +9,7 @@ import {
 import type { Store } from '../../daemon/admin/store.ts';
 import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { EXIT, failed } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { expectKnownUser, withPerson } from '../person-records.ts';
 import { expectConsent } from '../terminal.ts';
@@ -28,7 +28,7 @@ function notCovered({ maintenance }: Store): string[] {
   return ['log files', copies];
 }
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Deletes everything that `agentd person show` shows, for good. Prints how many records of each kind there were. If nothing was stored, it says so, and the exit code is 1, because the id may be misspelled. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
     "Turns of other people in shared threads are kept, but the summaries of such a thread are made again. Messages that somebody wrote on a platform while not signed in belong to the platform's user: erase that user as well.",
@@ -48,7 +48,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ args, options, out }) {
     const who = await expectOneWho(args, options);
-    if (options.yes !== true)
+    if (!options.yes)
       await expectConsent(`Delete everything that is stored about ${whoInWords(who)}, for good?`, {
         unasked: [
           'everything about a person would be deleted',
@@ -65,7 +65,7 @@ export const command: CommandRecord = {
     out.note(`Not covered: ${not_covered.join(' and ')}. Delete the existing ones yourself.`);
     return Object.values(erased).some((count) => count > 0) ? EXIT.ok : EXIT.no;
   },
-};
+});
 
 /** The result in words. If there was nothing to erase, it says so, because the id may be misspelled. */
 function inWords(erased: Readonly<Record<string, number>>, who: Who): string {

@@ -2,11 +2,11 @@ import type { ReloadAnswer, ReloadReport } from '../../daemon/admin/reloads.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, unavailable } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { withExistingStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Each daemon on the store reads its configuration again: the environment file, the configuration file, and the files that they name. The configuration is checked as a whole, as `agentd config check` does. Then it is taken over between two turns, or, if it has a problem, not at all. Turns that have begun end with what they began with, so no message is lost.',
     'Taken over are the instructions and the model, the tools and their policies, the texts, the limits, the log level, the settings of tokens with their keys, and the secrets of tool sources. A changed module of tools is loaded again, but not the modules that it imports, nor a configuration file that is a program. All other settings keep their values until a restart, and are named. The environment of the daemon itself cannot change while it runs. agentd-settings(5) says of each setting whether a reload takes it over.',
@@ -49,7 +49,7 @@ export const command: CommandRecord = {
       silent.length > 0,
     );
   },
-};
+});
 
 function exitCode(reports: readonly ReloadReport[], isSilent: boolean): number {
   const has = (outcome: ReloadReport['outcome']) => reports.some((report) => report.outcome === outcome);

@@ -13,7 +13,7 @@ import { type Configuration, readConfiguration, type Settings } from '../../daem
 import { printable } from '../../daemon/admin/texts.ts';
 import { withRegistry } from '../../daemon/admin/tools.ts';
 import { EXIT, usageError } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { namedAgent } from '../names/named-agent.ts';
 import { wholeNumber } from '../names/typed-values.ts';
@@ -21,7 +21,7 @@ import { readRecording } from '../recorded-run.ts';
 import { expectConsent } from '../terminal.ts';
 import { replayInWords, replayView } from '../views/replay-view.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Runs the agent again on the recording of a message (RECORD_RUNS): with the same history, memory, person and time, and with the settings of now. Shows both answers and both lists of calls side by side. Exit code 1 if an answer or a list of calls differs.',
     'A tool call with the same name and arguments gets its recorded result. Another call that reads is answered `not recorded`; with --live-reads it is made, with the default credentials and reduced to the public fields. A call that writes is never made: it gets its recorded result, or is held. Nothing is sent to the person, stored, or counted toward AGENT_DAILY_TOKENS. The model itself is called, and AGENT_FALLBACK_MODEL is not used.',
@@ -69,21 +69,21 @@ export const command: CommandRecord = {
     out.data(view, () => replayInWords(view, out));
     return view.differs ? EXIT.no : EXIT.ok;
   },
-};
+});
 
-function agentOfRun(configuration: Configuration, { given }: RecordedRun, wanted: unknown) {
-  if (typeof wanted === 'string') return namedAgent(configuration, wanted, '--agent names');
+function agentOfRun(configuration: Configuration, { given }: RecordedRun, wanted: string | undefined) {
+  if (wanted !== undefined) return namedAgent(configuration, wanted, '--agent names');
   return namedAgent(configuration, given.agent ?? '', 'the recorded run used the agent');
 }
 
-async function readChanges({ model, instructions }: OptionValues): Promise<ReplayChanges> {
-  const file = typeof instructions === 'string' ? resolve(instructions) : undefined;
+async function readChanges({ model, instructions }: Partial<ReplayChanges>): Promise<ReplayChanges> {
+  const file = instructions === undefined ? undefined : resolve(instructions);
   if (file !== undefined && !(await stat(file).catch(() => null))?.isFile())
     throw usageError(
       `there is no file ${printable(file)}`,
       'Pass the path of a text file to --instructions.',
     );
-  return { model: typeof model === 'string' ? model : undefined, instructions: file };
+  return { model, instructions: file };
 }
 
 function expectModel({ AGENT_RUNTIME }: Settings, { model }: ReplayChanges): void {

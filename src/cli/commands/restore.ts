@@ -2,11 +2,11 @@ import { resolve } from 'node:path';
 import { restoreStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Works only while no daemon runs on the store. The file is verified as a whole before anything is changed. The store that it replaces is kept next to it as `agentd.db.before-restore`, or `agentd.db.before-restore-2` and so on if that exists, until you delete it or `agentd person erase` does. Messages that were waiting when the backup was made are answered again after the next start. Questions that waited for a confirmation are withdrawn, because their actions may have been carried out after the backup was made. Links, sign-ins, erased persons and other data that was removed after the backup was made are in the store again: remove them once more. Exit code 1 if the file is not a backup of agentd or is damaged, 69 while a daemon runs.',
   args: { '<file>': 'a file that `agentd backup` has written' },
@@ -27,4 +27,4 @@ export const command: CommandRecord = {
       ].join('\n'),
     );
   },
-};
+});

@@ -1,9 +1,9 @@
 import { environmentAt } from '../../daemon/admin/settings.ts';
 import { misconfigured } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description:
     'Prints the address, the active channels and the backends, then logs to standard error. SIGTERM or SIGINT stops the daemon after the running requests, a second one at once. SIGHUP reads the configuration again.',
@@ -40,4 +40,4 @@ export const command: CommandRecord = {
     const { runDaemon } = await import('../../daemon/run.ts');
     return runDaemon({ ...location, dev: options.dev === true, print: (text) => out.write(text) });
   },
-};
+});

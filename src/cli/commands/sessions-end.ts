@@ -1,12 +1,12 @@
 import { shortId } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { wholeSessionId } from '../names/whole-id.ts';
 import { sessionNotFound } from '../views/session-view.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'The stored token is deleted, too. A message that is being answered is still answered; the next message creates the session again. The traces are kept for `agentd explain`. Exit code 1 if there is no such session.',
   args: { '<id>': 'id of the session' },
@@ -22,4 +22,4 @@ export const command: CommandRecord = {
     if (ended === null) throw sessionNotFound(id);
     out.data({ session_id: ended, ended: true }, () => `ended ${printable(ended)}`);
   },
-};
+});

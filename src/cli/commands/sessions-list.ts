@@ -1,4 +1,4 @@
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { channelNames } from '../names/channel-words.ts';
 import { limitOption } from '../names/list-options.ts';
 import { expectChannel, usersNamed } from '../names/who.ts';
@@ -9,7 +9,7 @@ import { printStored, withStore } from '../with-store.ts';
 
 const LIMIT = limitOption('sessions', { max: 10_000, usual: 20 });
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'PERSON is the person who is signed in or, if nobody is, the user of the channel. Works whether the daemon is running or not.',
   options: {
@@ -42,4 +42,4 @@ export const command: CommandRecord = {
     const expect = () => expectChannel(options, 'platform', out);
     await printStored(out, SESSION_COLUMNS, { none: 'No session found.', limit, expect, read });
   },
-};
+});

@@ -1,14 +1,14 @@
 import type { StoredTurn } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice/advice.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { isoTime } from '../names/typed-values.ts';
 import { wholeSessionId } from '../names/whole-id.ts';
 import { indent, toJson } from '../output.ts';
 import { SESSION_DETAILS, sessionNotFound, withState } from '../views/session-view.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'For each turn, it shows which credentials were used, and why. The token itself is never printed. Exit code 1 if there is no such session.',
   args: { '<id>': 'id of the session' },
@@ -29,7 +29,7 @@ export const command: CommandRecord = {
       () => `${out.details(SESSION_DETAILS, session)}\n${session.stored.map(turnInWords).join('\n')}`,
     );
   },
-};
+});
 
 function turnInWords(turn: StoredTurn): string {
   const why = turn.credentials_reason;

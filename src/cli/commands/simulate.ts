@@ -4,21 +4,33 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { isStandInAddress } from '../../daemon/admin/channels.ts';
 import { maskTokens } from '../../daemon/admin/texts.ts';
 import { EXIT, unavailable, usageError } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { simulatedChannels } from '../names/channel-words.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import type { Output } from '../output.ts';
 import { daemonAddress, URL_OPTION } from '../running-daemon.ts';
-import { KINDS, loadScenario, openDaemonRecords, planBatches, type Scenario } from '../simulate/scenario.ts';
+import {
+  EVENT_OPTIONS,
+  loadScenario,
+  openDaemonRecords,
+  planBatches,
+  readPress,
+  type Scenario,
+} from '../simulate/scenario.ts';
 import { isAnswered, Simulation, type SimulationEvent } from '../simulate/simulation.ts';
 import { answerAsPlatform, type Behavior, listenAsPlatform } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords, type View } from '../simulate/view.ts';
 import { TOKEN_SHOWS } from '../terminal.ts';
 
-/** The buttons of a question. */
-const PRESSES = ['yes', 'no'] as const;
+const LIMIT_OPTIONS = {
+  '--slow <seconds>': { sentence: 'delay each answer of the simulated API, 0 to 60', default: 0 },
+  '--fail <n>': { sentence: 'refuse the first n replies, in the format of the platform', default: 0 },
+  '--fail-status <status>': { sentence: 'status of these refusals, 400 to 599', default: 503 },
+  '--retry-after <seconds>': 'Retry-After of these refusals',
+  '--wait <seconds>': { sentence: 'how long to wait for answers, 1 to 600', default: 30 },
+} as const;
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description: [
     'Sends a correctly signed webhook to the running daemon and shows the answers, so that you can try every channel without an account. If the *_API_URL of the channel is a loopback address at which no other server is, it also simulates the API of the platform; otherwise it only sends the webhook, and says what it cannot show.',
@@ -30,30 +42,8 @@ export const command: CommandRecord = {
     '[text]': 'text of the message; `-` reads it from standard input',
   },
   options: {
-    '--user <id>': "sender, as the platform's id",
-    '--name <name>': 'name of the sender on the platform',
-    '--group': 'send to a group in which the bot is mentioned',
-    '--thread <name>': 'send to a thread or topic; the same name is the same thread',
-    '--command': 'the text is a command of the platform, with its slash',
-    '--kind <kind>': {
-      sentence:
-        'message, command, other (an image or the like, without text), status (delivery status of a reply)',
-      values: KINDS,
-    },
-    '--edit <text>': 'edit the message to this text immediately after it is sent',
-    '--press <button>': {
-      sentence: 'press this button if the answer asks for confirmation of an action',
-      values: PRESSES,
-    },
-    '--repeat <n>': { sentence: 'send the text n times, as new messages', default: 1 },
-    '--burst <n>': { sentence: 'send n different messages at once', default: 1 },
-    '--duplicate': 'deliver each message twice',
-    '--bad-signature': 'sign with a wrong secret; the daemon must answer 401',
-    '--slow <seconds>': { sentence: 'delay each answer of the simulated API, 0 to 60', default: 0 },
-    '--fail <n>': { sentence: 'refuse the first n replies, in the format of the platform', default: 0 },
-    '--fail-status <status>': { sentence: 'status of these refusals, 400 to 599', default: 503 },
-    '--retry-after <seconds>': 'Retry-After of these refusals',
-    '--wait <seconds>': { sentence: 'how long to wait for answers, 1 to 600', default: 30 },
+    ...EVENT_OPTIONS,
+    ...LIMIT_OPTIONS,
     ...URL_OPTION,
     '-v, --verbose': 'also show events of other conversations',
   },
@@ -85,7 +75,7 @@ export const command: CommandRecord = {
     const apiUrl = simulatedApiUrl(scenario, needsApi, (line) => out.note(line));
     const records = await openDaemonRecords(scenario.location);
     const array = new JsonArrayWriter((text) => out.write(text));
-    const isVerbose = options.verbose === true;
+    const isVerbose = options.verbose ?? false;
     const isOneOfMany = batches.flat().length > 1;
     const { readable } = scenario.simulator;
     const report = reporter(out, array, { isVerbose, isOneOfMany, readable });
@@ -121,22 +111,15 @@ export const command: CommandRecord = {
     const summary = simulation.summary();
     const until = interrupted.signal.aborted ? 'before Ctrl-C' : `within ${wait_ms / 1000} s`;
     if (!isExpected) out.note('The daemon did not answer as expected.');
-    else if (options.badSignature === true) out.note('The daemon refused the message, as expected.');
+    else if (options.badSignature) out.note('The daemon refused the message, as expected.');
     else if (!out.json) out.note(summaryInWords(summary, until));
     return isExpected && isAnswered(summary) ? EXIT.ok : EXIT.no;
   },
-};
-
-function readPress({ press }: OptionValues): (typeof PRESSES)[number] | null {
-  if (press === undefined) return null;
-  const known = PRESSES.find((one) => one === press);
-  if (known) return known;
-  throw usageError(`--press takes one of ${PRESSES.join(', ')}, not '${String(press)}'`);
-}
+});
 
 /** @returns how the simulated platform behaves, and how long to wait for answers */
-function readLimits(options: OptionValues): Behavior & { wait_ms: number } {
-  const number = (option: string, value: unknown, min: number, max: number) =>
+function readLimits(options: OptionValues<typeof LIMIT_OPTIONS>): Behavior & { wait_ms: number } {
+  const number = (option: string, value: string | number, min: number, max: number) =>
     wholeNumber(option, value, { min, max });
   return {
     slow_ms: number('--slow', options.slow, 0, 60) * 1000,

@@ -1,7 +1,7 @@
 import { type RunningDaemon, runningDaemons, sharesStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT, usageError } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import type { Column, Output } from '../output.ts';
@@ -36,7 +36,7 @@ const REPLICA_COLUMNS: readonly Column<ShownReplica>[] = [
   { title: 'AGENT', text: ({ agent_digest }) => agent_digest },
 ];
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, a digest of the settings that they must agree on, and a digest of instructions, tools and model. Replicas with different digests of the latter answer differently; while they restart or reload one after the other, that is expected. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, cannot write its store, or cannot reach its long-term memory. With --live, the command asks only whether the process answers (`/live` of ADMIN_LISTEN), for the health check of a container: a daemon that is degraded or stopping is live. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
   options: {
@@ -49,7 +49,7 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ options, out }) {
-    if (options.live === true) return checkLive(options, out);
+    if (options.live) return checkLive(options, out);
     const url = await daemonAddress(options);
     const [answer, readiness] = await Promise.all([
       fetchHealth(url),
@@ -72,7 +72,7 @@ export const command: CommandRecord = {
     });
     return isDegraded || reason !== null ? EXIT.no : EXIT.ok;
   },
-};
+});
 
 async function checkLive(options: OptionValues, out: Output): Promise<number> {
   const admin = await adminAddress(options);

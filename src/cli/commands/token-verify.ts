@@ -2,14 +2,14 @@ import { Secret, wrapText } from '../../daemon/admin/texts.ts';
 import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
 import { adviceFor } from '../advice/advice.ts';
 import { EXIT } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { durationInWords, isoTime, isoTimeOrNull } from '../names/typed-values.ts';
 import type { Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description:
     'Runs the checks of the daemon, in the same order; the first check that fails is the reason why the token is invalid. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. A sign-out at the site is not one of the checks: if the store of the daemon can be opened and has one that ended the token, a note on stderr says so. The token itself is never printed.',
   args: {
@@ -36,7 +36,7 @@ export const command: CommandRecord = {
       );
     return report.valid ? EXIT.ok : EXIT.no;
   },
-};
+});
 
 /**
  * Whether a sign-out at the site covers a token. The documented checks need no store, so without one that can be opened,

@@ -16,14 +16,14 @@ import { type SignOutMarks, tokenValidator, type ValidToken } from '../../daemon
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { jsonText } from '../output.ts';
 import { expectConsent, readToken } from '../terminal.ts';
 import { withExistingStore, withStore } from '../with-store.ts';
 import { findTool } from './tools-show.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields.',
     'With --token it acts as the person of that token, which is validated first. Without --token nobody is signed in. It shows each request without its token, the status of the answer, and the result as the agent would get it.',
@@ -57,8 +57,7 @@ export const command: CommandRecord = {
         const tool = findTool(name, registry);
         const checked = checkArguments(tool.parameters, given);
         if (!checked.ok) throw failed(checked.message, `The schema is: ${JSON.stringify(tool.parameters)}`);
-        if (tool.effect === 'write' && options.yes !== true)
-          await askFirst(tool, checked.args, person, out.note);
+        if (tool.effect === 'write' && !options.yes) await askFirst(tool, checked.args, person, out.note);
         const make = async (journal: CallJournal | null) => {
           const about = { tool, given, person, registry, log, journal, note: out.note };
           const report = await callAsOperator(about);
@@ -90,7 +89,7 @@ export const command: CommandRecord = {
     out.data(report, () => inWords(report, places));
     return report.ok ? EXIT.ok : EXIT.no;
   },
-};
+});
 
 function parse(json: string): unknown {
   try {
@@ -101,7 +100,7 @@ function parse(json: string): unknown {
 }
 
 async function readPerson(
-  options: OptionValues,
+  options: OptionValues & { token?: string | true },
   settings: Settings,
   note: (text: string) => void,
 ): Promise<ValidToken | null> {
@@ -112,9 +111,7 @@ async function readPerson(
       (await withExistingStore(options, ({ signOutMarks }) => signOutMarks.covers(origin))) ?? false,
   };
   const validator = await tokenValidator(settings, operatorLog(note), marks);
-  const verdict = await validator.validate(
-    await readToken(typeof token === 'string' ? token : undefined, note),
-  );
+  const verdict = await validator.validate(await readToken(token === true ? undefined : token, note));
   if (verdict.valid) return verdict;
   throw failed(`the token is invalid: ${verdict.reason}`, 'Check it with `agentd token verify -`.');
 }

@@ -6,11 +6,11 @@ import {
   toolWarnings,
   withRegistry,
 } from '../../daemon/admin/tools.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import type { Column } from '../output.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls use, whether the person must confirm a call (`when`: under conditions, which `agentd tools show` lists), about how many tokens of the model its definition takes, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
     'Every call of the model contains the definitions of all tools. The command prints how many tokens they have in all, and warns of more than 128 tools, more than 16,000 tokens in all, and more than 4,000 tokens in one.',
@@ -38,7 +38,7 @@ export const command: CommandRecord = {
     if (!out.json && tools.length > 0) out.note(`about ${tokens} tokens in all`);
     for (const line of [...degraded, ...warnings.map((warning) => `warning: ${warning}`)]) out.note(line);
   },
-};
+});
 
 interface ListedTool {
   name: string;

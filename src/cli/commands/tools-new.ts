@@ -1,13 +1,13 @@
 import { join, relative, resolve } from 'node:path';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 
 import { writeNewFiles } from '../scaffold.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description:
     'Writes a module with one tool, which reads orders of the person who is signed in, and its test. Change it for your API. Neither needs a build or an installed package: Node.js runs both directly. The name of the tool is NAME. If one of the files exists, nothing is written, and the exit code is 1. agentd-agent(7), "Modules", describes what a tool can declare.',
@@ -32,7 +32,7 @@ export const command: CommandRecord = {
         `'${printable(name)}' cannot be the name of a tool`,
         'A name is 1 to 64 letters, digits, `_` and `-`, and begins with a letter.',
       );
-    const chosen = typeof options.directory === 'string' ? options.directory : 'tools';
+    const { directory: chosen = 'tools' } = options;
     if (chosen === '') throw usageError('--directory names no directory');
     const directory = resolve(chosen);
     const files = [
@@ -43,7 +43,7 @@ export const command: CommandRecord = {
     const paths = files.map(({ path }) => path);
     out.data({ name, files: paths }, () => inWords(name, paths));
   },
-};
+});
 
 function inWords(name: string, [module = '', test = '']: readonly string[]): string {
   const path = (file: string) => {

@@ -8,11 +8,11 @@ import {
   withRegistry,
 } from '../../daemon/admin/tools.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type Column, jsonText, toJson } from '../output.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'Shows a tool as a daemon with these settings would have it: what the model reads (name, description and the schema of the arguments), the policy of its calls, and about how many tokens of the model its definition takes.',
     'The digest identifies the definition. For a tool of an MCP server it covers the title, description and schema as the server sent them, as in `agentd tools trust`; for any other tool, what the model reads.',
@@ -40,7 +40,7 @@ export const command: CommandRecord = {
       ].join('\n'),
     );
   },
-};
+});
 
 const DETAILS: readonly Column<DescribedTool>[] = [
   { title: 'name', json: 'name' },

@@ -4,11 +4,11 @@ import { printable, withoutControls } from '../../daemon/admin/texts.ts';
 import { knownDigests, withRegistry } from '../../daemon/admin/tools.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandCall, CommandRecord } from '../command.ts';
+import { type CommandCall, defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'A tool of an MCP server is offered only as it was when the daemon first saw it. If the server changes its title, description or schema, the tool is withheld until this command accepts the change.',
     'The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds. If no change is known, the command asks the server, so it also works while no daemon runs.',
@@ -43,7 +43,7 @@ export const command: CommandRecord = {
     };
     out.data(view, () => inWords(tool));
   },
-};
+});
 
 /**
  * The record of the tool; null if no server has listed it yet. If the record shows no change, the server is asked,

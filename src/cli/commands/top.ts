@@ -2,7 +2,7 @@ import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Store, StoreUnavailable } from '../../daemon/admin/store.ts';
 import { printable, printableLines } from '../../daemon/admin/texts.ts';
 import { CliError, EXIT } from '../cli-error.ts';
-import type { CommandRecord, OptionValues } from '../command.ts';
+import { defineCommand } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { durationInWords, isoTime, wholeNumber } from '../names/typed-values.ts';
@@ -14,6 +14,7 @@ import {
   fetchLoad,
   type Health,
   URL_OPTION,
+  type UrlOption,
 } from '../running-daemon.ts';
 import { showLive } from '../top/live-screen.ts';
 import {
@@ -25,7 +26,7 @@ import {
 } from '../top/snapshot.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   description: [
     'For each channel: messages that are being answered (RUN), that wait for a run (WAIT), whose reply is not sent yet (SEND), and that have failed for good (FAIL); the age of the oldest that waits or is not sent (AGE); how many messages of the last five minutes were answered (OK), failed (ERR) or were refused (NO), of the newest 1000; and the time within which 95 % of the answers were ready (P95). Below: why a channel has the state `warn` (degraded) or `away` (its platform cannot be reached), and the newest failures.',
     'On a terminal the screen is drawn again every two seconds, until you press q or Ctrl-C. Otherwise, and with --once or --json, it is printed once. It is read from the store. If the daemon can be reached, it says which channels are degraded. With ADMIN_LISTEN, it also says how many messages it answers now; without it, messages that are answered in the response of their request are not among those that run.',
@@ -43,7 +44,7 @@ export const command: CommandRecord = {
   async run({ options, out }) {
     const interval = wholeNumber('--interval', options.interval, { min: 1, max: 60 });
     const { stdin, stdout } = process;
-    if (out.json || options.once === true || !stdout.isTTY || !stdin.isTTY) {
+    if (out.json || options.once || !stdout.isTTY || !stdin.isTTY) {
       const snapshot = await look(options);
       out.data(toView(snapshot), () => renderLines(snapshot, out).join('\n'));
       return;
@@ -60,9 +61,9 @@ export const command: CommandRecord = {
     };
     await showLive({ stdin, stdout }, draw, interval * 1000);
   },
-};
+});
 
-async function look(options: OptionValues): Promise<Snapshot> {
+async function look(options: UrlOption): Promise<Snapshot> {
   const [stored, health, load] = await Promise.all([
     withStore(options, readStore),
     findHealth(options),
@@ -72,7 +73,7 @@ async function look(options: OptionValues): Promise<Snapshot> {
 }
 
 /** Null if the daemon does not answer, or if the settings do not say where it is. */
-async function findHealth(options: OptionValues): Promise<Health | null> {
+async function findHealth(options: UrlOption): Promise<Health | null> {
   try {
     return await fetchHealth(await daemonAddress(options));
   } catch (error) {
@@ -93,7 +94,7 @@ async function readStore({ inbox, streams, outages, guard, traces }: Store) {
   };
 }
 
-async function loadOfDaemon(options: OptionValues) {
+async function loadOfDaemon(options: UrlOption) {
   const admin = await adminAddress(options);
   if (admin === null) return null;
   const { ADMIN_TOKEN }: Pick<Settings, 'ADMIN_TOKEN'> = await coreSettings(options, 'address');

@@ -1,7 +1,7 @@
 import { commit, storeLayout, version } from '../../daemon/admin/program.ts';
-import type { CommandRecord } from '../command.ts';
+import { defineCommand } from '../command.ts';
 
-export const command: CommandRecord = {
+export const command = defineCommand({
   ignoresDev: true,
   description:
     '`commit` is the commit from which the program was built, with `-dirty` if files were changed. `layout` names the tables of the embedded store. Versions with the same layout can use the same store; a store of another layout is refused. The command reads no settings, and does not contact the daemon or its store. `agentd --version` prints only the version of agentd.',
@@ -31,4 +31,4 @@ export const command: CommandRecord = {
       ].join('\n'),
     );
   },
-};
+});

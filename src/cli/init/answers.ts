@@ -3,7 +3,6 @@ import type { ChannelPlugin } from '../../channel/index.ts';
 import { checkValues } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
-import type { OptionValues } from '../command.ts';
 
 /** A question, and the option that answers it. */
 interface Question {
@@ -50,9 +49,17 @@ const GROUPS = [
 const ADD_SERVER =
   'Add --server with the address of an OpenAI-compatible server, or write the model as provider:model.';
 
-export const QUESTIONS = GROUPS.flat();
+const QUESTIONS = GROUPS.flat();
 
 export type Answers = Record<(typeof QUESTIONS)[number]['option'], string>;
+
+/** The options that answer questions. */
+export const QUESTION_OPTIONS = Object.fromEntries(
+  QUESTIONS.map((one) => [
+    `--${one.option} <value>`,
+    `${one.question}${one.default === '' ? '' : ` (default: ${one.default})`}`,
+  ]),
+) as Readonly<Record<`--${keyof Answers} <value>`, string>>;
 
 /** Asks the person at the terminal. */
 export interface Interviewer {
@@ -68,7 +75,7 @@ export interface Interviewer {
  * @throws CliError (2) if an option has a wrong value. A person with a wrong answer is asked again.
  */
 export async function answersTo(
-  options: OptionValues,
+  options: Partial<Answers>,
   plugins: readonly ChannelPlugin[],
   interviewer: Interviewer | null,
 ): Promise<Answers> {
@@ -78,7 +85,7 @@ export async function answersTo(
       let asked = false;
       for (const one of group) {
         const given = options[one.option];
-        if (typeof given === 'string') answers[one.option] = given.trim();
+        if (given !== undefined) answers[one.option] = given.trim();
         else if (interviewer !== null && (one.option !== 'server' || (await lacksServer(answers, plugins)))) {
           answers[one.option] = await ask(one, interviewer);
           asked = true;

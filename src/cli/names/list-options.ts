@@ -1,4 +1,3 @@
-import type { OptionValues } from '../command.ts';
 import { parseSince, wholeNumber } from './typed-values.ts';
 
 /** The option `--limit` of a command that lists these items: its record, and the reader of its value. */
@@ -6,7 +5,7 @@ export function limitOption(items: string, { max, usual }: { max: number; usual:
   return {
     record: { '--limit <n>': { sentence: `maximum number of ${items}, 1 to ${max}`, default: usual } },
     /** @throws CliError (2) if the value is out of bounds */
-    read: ({ limit }: OptionValues) => wholeNumber('--limit', limit, { min: 1, max }),
+    read: ({ limit }: { limit: string | number }) => wholeNumber('--limit', limit, { min: 1, max }),
   };
 }
 
@@ -16,6 +15,6 @@ export function sinceOption(what: string) {
 }
 
 /** The filter that `--since` means; empty if it is not given. */
-export function sinceIn({ since }: OptionValues, now = Date.now()): { since?: number } {
-  return typeof since === 'string' ? { since: parseSince(since, now) } : {};
+export function sinceIn({ since }: { since?: string }, now = Date.now()): { since?: number } {
+  return since === undefined ? {} : { since: parseSince(since, now) };
 }

@@ -77,7 +77,7 @@ export function durationInWords(seconds: number): string {
 /** A whole number from the command line. Throws CliError (2) if the value is anything else, or out of bounds. */
 export function wholeNumber(
   option: string,
-  value: unknown,
+  value: string | number | undefined,
   { min, max }: { min: number; max: number },
 ): number {
   const number = /^\d+$/.test(String(value)) ? Number(value) : Number.NaN;

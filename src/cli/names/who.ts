@@ -17,6 +17,8 @@ export const WHO_OPTIONS = {
   '--tenant <id>': 'with --sub: the `tenant_id` of the tokens, if they have one',
 } as const;
 
+type WhoOptions = OptionValues<typeof WHO_OPTIONS>;
+
 /** Not required by the parser: `--sub` may name the person instead. */
 export const WHO_ARGUMENT = {
   '[who]': "a platform's user: the name of the channel, a colon, and the user's id; not with --sub",
@@ -30,14 +32,14 @@ export const WHO_ARGUMENT = {
  */
 export async function readWho(
   args: readonly string[],
-  options: OptionValues,
+  options: WhoOptions,
 ): Promise<{ who: Who | null; rest: readonly string[] }> {
   const { sub, iss, tenant } = options;
-  if (typeof sub === 'string') {
+  if (sub !== undefined) {
     const claims = {
       sub,
-      ...(typeof iss === 'string' ? { iss } : {}),
-      ...(typeof tenant === 'string' ? { tenant_id: tenant } : {}),
+      ...(iss === undefined ? {} : { iss }),
+      ...(tenant === undefined ? {} : { tenant_id: tenant }),
     };
     return { who: { person: personKey(claims) }, rest: args };
   }
@@ -70,11 +72,13 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
  * The users that `--user` may mean: the id as it was given, and the id in the spelling of the channel of `--platform`
  * or, without `--platform`, in the spelling of every channel. Null without `--user`.
  */
-export async function usersNamed(options: OptionValues): Promise<readonly UserNamed[] | null> {
+export async function usersNamed(
+  options: OptionValues & { user?: string; platform?: string },
+): Promise<readonly UserNamed[] | null> {
   const { user, platform } = options;
-  if (typeof user !== 'string') return null;
-  const channel = typeof platform === 'string' ? { platform } : {};
-  const ids = new Set([user, ...(await spellings(user, channel.platform, options))]);
+  if (user === undefined) return null;
+  const channel = platform === undefined ? {} : { platform };
+  const ids = new Set([user, ...(await spellings(user, platform, options))]);
   return [...ids].map((user_id) => ({ ...channel, user_id }));
 }
 
@@ -104,7 +108,7 @@ async function spellings(
  * Like `readWho`, for commands that take no other argument.
  * @throws CliError (2) also if `--sub` and an argument both name somebody
  */
-export async function readOneWho(args: readonly string[], options: OptionValues): Promise<Who | null> {
+export async function readOneWho(args: readonly string[], options: WhoOptions): Promise<Who | null> {
   const { who, rest } = await readWho(args, options);
   const [named] = rest;
   if (named === undefined) return who;
@@ -123,7 +127,7 @@ export function whoInWords(who: Who): string {
 /** Like `readWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
 export async function expectWho(
   args: readonly string[],
-  options: OptionValues,
+  options: WhoOptions,
 ): Promise<{ who: Who; rest: readonly string[] }> {
   const { who, rest } = await readWho(args, options);
   if (who === null) throw nobodyGiven();
@@ -131,7 +135,7 @@ export async function expectWho(
 }
 
 /** Like `readOneWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
-export async function expectOneWho(args: readonly string[], options: OptionValues): Promise<Who> {
+export async function expectOneWho(args: readonly string[], options: WhoOptions): Promise<Who> {
   const who = await readOneWho(args, options);
   if (who === null) throw nobodyGiven();
   return who;
@@ -152,12 +156,12 @@ function nobodyGiven(): CliError {
  * @throws CliError (2) with the known channels.
  */
 export async function expectChannel(
-  options: OptionValues,
+  options: OptionValues & { platform?: string; channel?: string },
   flag: 'platform' | 'channel',
   out?: Pick<Output, 'note'>,
 ): Promise<void> {
   const name = options[flag];
-  if (typeof name !== 'string') return;
+  if (name === undefined) return;
   const other = Object.hasOwn(MOSTLY_ON, name) ? MOSTLY_ON[name] : undefined;
   if (other !== undefined)
     out?.note(`Most conversations of ${channelInWords(name)} are on ${other}: use --${flag} ${other}.`);

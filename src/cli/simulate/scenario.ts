@@ -93,7 +93,7 @@ function unknownChannel(channel: string, { plugins, problems }: Inspection): Cli
 }
 
 /** The kinds of `SimulatedEvent`, without `edit` and `press`, which follow a message. */
-export const KINDS = ['message', 'command', 'other', 'status'] as const;
+const KINDS = ['message', 'command', 'other', 'status'] as const;
 const BURST_MAX = 1000;
 const REPEAT_MAX = 100;
 /** On some platforms, the numbers become message ids, which have 31 bits. */
@@ -101,6 +101,34 @@ const NUMBER_MAX = 2 ** 31 - 2 * BURST_MAX;
 
 /** Events that are sent at once. The next batch follows when the daemon has answered all of them. */
 export type Batch = readonly SimulatedEvent[];
+
+/** The buttons of a question. */
+const PRESSES = ['yes', 'no'] as const;
+
+/** The options that say which events are sent. */
+export const EVENT_OPTIONS = {
+  '--user <id>': "sender, as the platform's id",
+  '--name <name>': 'name of the sender on the platform',
+  '--group': 'send to a group in which the bot is mentioned',
+  '--thread <name>': 'send to a thread or topic; the same name is the same thread',
+  '--command': 'the text is a command of the platform, with its slash',
+  '--kind <kind>': {
+    sentence:
+      'message, command, other (an image or the like, without text), status (delivery status of a reply)',
+    values: KINDS,
+  },
+  '--edit <text>': 'edit the message to this text immediately after it is sent',
+  '--press <button>': {
+    sentence: 'press this button if the answer asks for confirmation of an action',
+    values: PRESSES,
+  },
+  '--repeat <n>': { sentence: 'send the text n times, as new messages', default: 1 },
+  '--burst <n>': { sentence: 'send n different messages at once', default: 1 },
+  '--duplicate': 'deliver each message twice',
+  '--bad-signature': 'sign with a wrong secret; the daemon must answer 401',
+} as const;
+
+type EventOptions = OptionValues<typeof EVENT_OPTIONS>;
 
 /**
  * The events that the options ask for, in order. Their numbers start at a random number, so that no message looks like
@@ -113,7 +141,7 @@ export type Batch = readonly SimulatedEvent[];
  */
 export function planBatches(
   text: string | null,
-  options: OptionValues,
+  options: EventOptions,
   { sender, hasGroups }: { sender: string; hasGroups: boolean },
 ): Batch[] {
   const kind = readKind(options);
@@ -126,28 +154,28 @@ export function planBatches(
   if (options.edit !== undefined && kind !== 'message')
     throw usageError('--edit changes a message; it cannot be used with --kind or --command');
 
-  if (options.group === true && !hasGroups)
+  if (options.group && !hasGroups)
     throw usageError('the platform of this channel has no groups', 'Remove --group.');
 
   const first = randomInt(1, NUMBER_MAX);
   const event = (index: number, content: string): SimulatedEvent => ({
     kind,
-    user: typeof options.user === 'string' ? options.user : sender,
+    user: options.user ?? sender,
     text: content,
-    place: options.group === true ? 'group' : 'direct',
+    place: options.group ? 'group' : 'direct',
     number: first + index,
     sent_at: Date.now(),
-    ...(typeof options.name === 'string' ? { user_name: options.name } : {}),
-    ...(typeof options.thread === 'string' ? { thread: options.thread } : {}),
-    ...(options.badSignature === true ? { bad_signature: true } : {}),
+    ...(options.name === undefined ? {} : { user_name: options.name }),
+    ...(options.thread === undefined ? {} : { thread: options.thread }),
+    ...(options.badSignature ? { bad_signature: true } : {}),
   });
   const content = text ?? '';
   const batches: Batch[] =
     burst > 1
       ? [Array.from({ length: burst }, (_, index) => event(index, `${content} (${index + 1})`))]
       : Array.from({ length: repeat }, (_, index) => [event(index, content)]);
-  const twice = options.duplicate === true ? batches.flatMap((batch) => [batch, batch]) : batches;
-  if (typeof options.edit !== 'string') return twice;
+  const twice = options.duplicate ? batches.flatMap((batch) => [batch, batch]) : batches;
+  if (options.edit === undefined) return twice;
   return [...twice, [{ ...event(0, options.edit), kind: 'edit' }]];
 }
 
@@ -156,13 +184,21 @@ export function asksForAnswer({ kind, bad_signature }: SimulatedEvent): boolean 
   return (kind === 'message' || kind === 'command' || kind === 'press') && !bad_signature;
 }
 
-function readKind({ kind, command }: OptionValues): (typeof KINDS)[number] {
-  if (command === true && kind !== undefined && kind !== 'command')
-    throw usageError(`--command and --kind ${String(kind)} contradict each other`);
-  if (command === true) return 'command';
+function readKind({ kind, command }: EventOptions): (typeof KINDS)[number] {
+  if (command && kind !== undefined && kind !== 'command')
+    throw usageError(`--command and --kind ${kind} contradict each other`);
+  if (command) return 'command';
   const known = KINDS.find((one) => one === (kind ?? 'message'));
   if (known) return known;
-  throw usageError(`--kind takes one of ${KINDS.join(', ')}, not '${String(kind)}'`);
+  throw usageError(`--kind takes one of ${KINDS.join(', ')}, not '${kind}'`);
+}
+
+/** The button that is pressed; null if none is. */
+export function readPress({ press }: EventOptions): (typeof PRESSES)[number] | null {
+  if (press === undefined) return null;
+  const known = PRESSES.find((one) => one === press);
+  if (known) return known;
+  throw usageError(`--press takes one of ${PRESSES.join(', ')}, not '${press}'`);
 }
 
 /** How a message ended, according to the daemon's store. */

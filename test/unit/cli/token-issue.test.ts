@@ -37,7 +37,7 @@ async function issue(
     },
   };
   const out = createOutput({ json, stdout: sink, stderr, env: {} });
-  expect(await exitCodeOf(command, { args: [], options, out })).toBe(0);
+  expect(await exitCodeOf(command, { args: [], options: { ttl: '24h', ...options }, out })).toBe(0);
   return printed.join('');
 }
 

@@ -12,7 +12,7 @@ function sessionWith(stdin: ChatInput, terminal: ChatInput | null) {
   return {
     notes,
     shown,
-    open: (option: unknown) =>
+    open: (option?: string | true) =>
       openChatSession(option, (text) => notes.push(text), {
         stdin,
         stderr: { write: (text) => shown.push(text) },
@@ -65,7 +65,7 @@ describe('a chat session', () => {
     expect(tty.destroyed).toBe(true);
   });
 
-  it.each([true, '-'])(
+  it.each([true, '-'] as const)(
     'asks for the token on the terminal if the messages also come from there (%s)',
     async (option) => {
       const stdin = terminal();
@@ -78,7 +78,7 @@ describe('a chat session', () => {
   it.each([
     ['-', 'standard input cannot contain both the token and the messages'],
     [true, 'there is no terminal to ask for the token on'],
-  ])('fails if it needs a terminal and there is none (%s)', async (option, message) => {
+  ] as const)('fails if it needs a terminal and there is none (%s)', async (option, message) => {
     await expect(sessionWith(piped('a.b.c\n'), null).open(option)).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringContaining(message),
