@@ -174,6 +174,19 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await find()).toBeNull();
       });
 
+      it('is the only way to the link once the user id is noted as reassigned, until it is bound anew', async () => {
+        await put('k', 'token', null);
+        await links.noteReassigned('k', 'token');
+        expect(await links.get('k')).toMatchObject({ alias: null });
+        await links.bindAlias('k', 'token', alias);
+        await links.noteReassigned('k', 'another');
+        expect((await links.get('k'))?.alias).toEqual(alias);
+        await links.noteReassigned('k', 'token');
+        expect((await links.findByAlias('chat:X'))?.alias).toEqual({ ...alias, reassigned: true });
+        await links.bindAlias('k', 'token', alias);
+        expect((await links.get('k'))?.alias).toEqual(alias);
+      });
+
       it('is bound only if the link has not changed since it was read, and has no other alias of the same person', async () => {
         await put('k', 'token', null);
         expect(await links.bindAlias('k', 'another', alias)).toBe(false);

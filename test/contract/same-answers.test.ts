@@ -579,6 +579,7 @@ class Choices {
         const bound = alias();
         return onLink((store, of, found) => store.links.bindAlias(of, found ?? '', bound));
       },
+      noteReassigned: () => onLink((store, of, found) => store.links.noteReassigned(of, found ?? '')),
       findByAlias: () => {
         const of = alias().alias;
         return ({ store }) => store.links.findByAlias(of);

@@ -21,6 +21,12 @@ export interface LinkServices {
 }
 export type Lookup = Pick<LinkServices, 'store' | 'seal' | 'log'>;
 
+/** The ids with which a platform names the sender of a message. */
+export interface Sender {
+  user_id: string;
+  alias_id?: string;
+}
+
 /** A link and the token in it, unsealed. */
 export interface FoundLink {
   key: string;
@@ -35,6 +41,8 @@ export interface FoundLink {
   how: LinkHow;
   /** The other id that its sender must have (link-ids.ts, `aliasKey`). Null if no message has contained one yet. */
   alias: string | null;
+  /** Whether the platform has given the user id to somebody else since, so that the user id alone proves nothing. */
+  is_reassigned: boolean;
 }
 
 /**
@@ -61,18 +69,33 @@ export async function findLink(
 export async function findSendersLink(
   services: Lookup,
   channel: LinkedChannel,
-  { user_id, alias_id }: { user_id: string; alias_id?: string },
+  sender: Sender,
 ): Promise<FoundLink | 'other_sender' | null> {
+  const { user_id, alias_id } = sender;
+  const { links } = services.store;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const found = await findLink(services, channel, user_id);
-    if (found === null || alias_id === undefined || alias_id === user_id) return found;
+    if (found === null) return null;
+    if (!isSenders(found, channel, sender)) {
+      if (!found.is_reassigned) await links.noteReassigned(found.key, found.stored);
+      return 'other_sender';
+    }
+    if (alias_id === undefined || alias_id === user_id) return found;
     const alias = aliasKey(channel.name, alias_id);
-    if (found.alias !== null && found.alias !== alias) return 'other_sender';
-    const { links } = services.store;
     if (found.alias === alias && (await links.findByAlias(alias))?.key === found.key) return found;
     if (await links.bindAlias(found.key, found.stored, { alias, person: found.person })) return found;
   }
   throw changing();
+}
+
+/** False if the platform has given the user id to somebody else since the link was made. */
+export function isSenders(
+  { alias, is_reassigned }: FoundLink,
+  { name }: LinkedChannel,
+  { user_id, alias_id = user_id }: Sender,
+): boolean {
+  if (alias === null || alias === aliasKey(name, alias_id)) return true;
+  return alias_id === user_id && !is_reassigned;
 }
 
 /** The current holder of a link that another person asks for. */
@@ -168,6 +191,7 @@ export function openLink(link: Link, channel: LinkedChannel, { seal, log }: Look
     return null;
   }
   const person = personKey(claimsOfStoredToken(token));
+  const own = alias?.person === person ? alias : null;
   return {
     key,
     token,
@@ -176,7 +200,8 @@ export function openLink(link: Link, channel: LinkedChannel, { seal, log }: Look
     expires_at,
     expiry_notified,
     how,
-    alias: alias?.person === person ? alias.alias : null,
+    alias: own?.alias ?? null,
+    is_reassigned: own?.reassigned === true,
   };
 }
 

@@ -1,14 +1,11 @@
 import { StoreUnavailable } from '../errors.ts';
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { LocalTexts, Texts } from '../texts/texts.ts';
-import type { LinkServices } from './find-link.ts';
-import { effectiveExpiry, type FoundLink, findLink } from './find-link.ts';
-import { aliasKey, type LinkedChannel } from './link-ids.ts';
+import { effectiveExpiry, findLink, isSenders, type LinkServices, type Sender } from './find-link.ts';
+import type { LinkedChannel } from './link-ids.ts';
 
 /** The parts of a platform's message that tell who sent it, and in which language. */
-interface Sent {
-  user_id: string;
-  alias_id?: string;
+interface Sent extends Sender {
   locale?: string;
 }
 
@@ -43,10 +40,4 @@ async function linkedClaims(services: Parts, channel: LinkedChannel, sent: Sent)
   });
   if (found === null || effectiveExpiry(found) <= services.clock.now()) return null;
   return isSenders(found, channel, sent) ? claimsOfStoredToken(found.token) : null;
-}
-
-/** False if the platform has given the user id to somebody else since the link was made. */
-function isSenders({ alias }: FoundLink, { name }: LinkedChannel, { user_id, alias_id }: Sent): boolean {
-  if (alias === null || alias_id === undefined || alias_id === user_id) return true;
-  return alias === aliasKey(name, alias_id);
 }

@@ -286,6 +286,19 @@ describe('a sender with a number and a second id', () => {
     expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
   });
 
+  it('is not found by the number alone once the number has arrived with the id of somebody else', async () => {
+    await sender(NUMBER, 'US.1');
+    expect(await sender(NUMBER)).toMatchObject({ person: ADA });
+    await sender(NUMBER, 'US.2');
+    expect(await sender(NUMBER)).toBe('other_sender');
+    expect(await sender('+1555')).toBe('other_sender');
+    await link(services, NUMBERED, NUMBER, await token({ sub: 'ada', ttl: 60 }));
+    expect(await sender(NUMBER)).toBe('other_sender');
+    expect(await sender('US.1')).toMatchObject({ person: ADA });
+    await link(services, NUMBERED, NUMBER, await token({ sub: 'bob' }));
+    expect(await sender(NUMBER)).toMatchObject({ person: personKey({ sub: 'bob' }) });
+  });
+
   it('keeps the second id when the same person renews the link, and loses it when another person links', async () => {
     await sender(NUMBER, 'US.1');
     const renewed = await token({ sub: 'ada', ttl: 60 });
@@ -366,6 +379,7 @@ describe('a link whose token is sealed again with another key at the same time',
       findByAlias: (alias) => links.findByAlias(alias),
       put: (link, expected) => links.put(link, expected),
       bindAlias: (...args) => links.bindAlias(...args),
+      noteReassigned: (...args) => links.noteReassigned(...args),
       ofPerson: (person) => links.ofPerson(person),
       list: (filter) => links.list(filter),
       noteExpiryNotified: (...args) => links.noteExpiryNotified(...args),

@@ -124,6 +124,7 @@ it('whatever a method has changed is on disk when it resolves', async () => {
   await does('links.bindAlias', () =>
     store.links.bindAlias(link.key, 'token', { alias: 'chat:other', person: ada }),
   );
+  await does('links.noteReassigned', () => store.links.noteReassigned(link.key, 'token'));
   await does('replaceToken', () =>
     store.replaceToken({ kind: 'link', key: link.key, token: 'token' }, 'another'),
   );

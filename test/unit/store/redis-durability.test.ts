@@ -196,6 +196,7 @@ withRedis.each(['always', 'everysec'])('durability with REDIS_DURABILITY=%s', (s
     const link = { key: 'chat:jwt:u', token: 'token', person: ada, ttl_ms: HOUR };
     await call('links.put', () => links.put(link, null));
     await call('links.bindAlias', () => links.bindAlias(link.key, 'token', { alias: 'chat:x', person: ada }));
+    await call('links.noteReassigned', () => links.noteReassigned(link.key, 'token'));
     await call('links.noteExpiryNotified', () => links.noteExpiryNotified(link.key, 'token'));
     await call('links.remove', () =>
       links.remove(link.key, undefined, { platform: 'chat', user_id: 'u', what: 'ended' }),

@@ -37,6 +37,11 @@ export interface LinkStore {
    */
   bindAlias(key: string, token: string, alias: LinkAlias): Promise<boolean>;
   /**
+   * Records that the platform has given the user id to somebody else: from now on, only the alias leads to the link. No
+   * effect if the link's token is no longer `token`, or if it has no alias.
+   */
+  noteReassigned(key: string, token: string): Promise<void>;
+  /**
    * Deletes a link; if `expected` is given, only if the link still has this value. False if nothing was deleted.
    * @param notice stored in the same step, if the link was deleted
    */
@@ -98,6 +103,8 @@ export interface LinkAlias {
    * `put`. If the new value belongs to another person, the link counts as having no alias.
    */
   person: PersonKey;
+  /** The user id was seen with another alias since: the platform has given it to somebody else. */
+  reassigned?: true;
 }
 
 export interface StoredLink extends Link {
@@ -187,6 +194,11 @@ export function linkStore(kernel: Kernel): LinkStore {
       tx.put(LINK, key, { ...found, alias });
       tx.put(ALIAS, alias.alias, { key, expires_at: found.expires_at });
       return true;
+    }),
+    noteReassigned: step((tx, key, token) => {
+      const found = tx.get(LINK, key);
+      if (found?.token === token && found.alias !== null)
+        tx.put(LINK, key, { ...found, alias: { ...found.alias, reassigned: true } });
     }),
     remove: step((tx, key, expected, notice) => {
       const found = tx.get(LINK, key);
