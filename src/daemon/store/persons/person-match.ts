@@ -13,6 +13,7 @@ import type { NewLinkNotice } from '../links/link-notices.ts';
 import type { Link } from '../links/links.ts';
 import type { WaitingQuestion } from '../links/waiting-questions.ts';
 import type { Recording } from '../recordings.ts';
+import type { StoredSession } from '../sessions/session-document.ts';
 import type { StreamRecord } from '../streams.ts';
 import type { PersonSelector, PersonSession } from './persons.ts';
 
@@ -25,9 +26,23 @@ const OTHER_USER = 'another user';
 /** The beginning of the key under which the requests of a client address are limited. */
 const ADDRESS = 'http:address:';
 
+/** A session as it was found. */
+export interface FoundSession {
+  doc: StoredSession;
+  found: PersonSession;
+}
+
+/** Matches the records that lead to others: it learns addresses, messages, sessions and codes from them. */
+export type LeadingMatch = Pick<PersonMatch, Leading | 'person' | 'link' | 'action' | 'runsIn'>;
+
+/** Matches the others, once all that lead to them were found. */
+export type LaterMatch = Omit<PersonMatch, Leading>;
+
+type Leading = 'guard' | 'answer' | 'inbox' | 'trace' | 'stream' | 'code';
+
 /**
- * Decides which records belong to a person or a platform's user. Call `session` for all
- * sessions first, then `guard` and then `answer` for all records, because other records are recognized by these.
+ * Decides which records belong to a person or a platform's user. Many are recognized by the sessions, so that there is
+ * no match without them; some by other records (`LeadingMatch`).
  */
 export class PersonMatch {
   readonly #person: PersonKey | null = null;
@@ -49,7 +64,7 @@ export class PersonMatch {
   readonly #claimed = new Set<string>();
   readonly #clients = new Set<string>();
 
-  constructor(of: PersonSelector) {
+  private constructor(of: PersonSelector) {
     if ('person' in of) {
       this.#person = of.person;
       this.#link_keys = new Set(of.link_keys);
@@ -60,11 +75,22 @@ export class PersonMatch {
     }
   }
 
-  /**
-   * @param turns all turns of the session, oldest first.
-   * @returns null if nothing in the session belongs to the person or user.
-   */
-  session(session: Session, turns: readonly StoredTurn[]): PersonSession | null {
+  /** @param all all sessions of the store, each with its turns, oldest first. @returns also those of them that match */
+  static async through(
+    all: AsyncIterable<readonly [StoredSession, readonly StoredTurn[]]>,
+    of: PersonSelector,
+  ): Promise<{ match: PersonMatch; sessions: FoundSession[] }> {
+    const match = new PersonMatch(of);
+    const sessions: FoundSession[] = [];
+    for await (const [doc, turns] of all) {
+      const found = match.#findIn(doc.session, turns);
+      if (found !== null) sessions.push({ doc, found });
+    }
+    return { match, sessions };
+  }
+
+  /** @returns null if nothing in the session belongs to the person or user. */
+  #findIn(session: Session, turns: readonly StoredTurn[]): PersonSession | null {
     const isTheirs = this.#isTiedTo(session);
     const isPrivate = turns.every(({ user_id }) => user_id === session.user_id);
     const theirs = turns.filter((turn) => this.#isTurn(session, turn, isTheirs && isPrivate));
@@ -236,8 +262,7 @@ export class PersonMatch {
   }
 
   /**
-   * Whether a message, identified by its id on the platform, belongs to the person or user. Call this method last: it
-   * uses the messages of the turns, traces and inbox messages that were matched before.
+   * Whether a message, identified by its id on the platform, belongs to the person or user.
    * @param user_id who wrote the message; null if that is not recorded.
    */
   seenMessage(platform: string, message_id: string, user_id: string | null): boolean {
@@ -261,14 +286,12 @@ export class PersonMatch {
     return this.#isPerson(state.user.person) || this.#isUserOrLinked(state.user.platform, state.user.user_id);
   }
 
-  /** Call this method after `stream`. */
   guardTurns(session_tag: string): boolean {
     return (
       this.#isSession(session_tag) || (this.#streamed.has(session_tag) && !this.#others.has(session_tag))
     );
   }
 
-  /** Call this method after `guard`, `answer` and `stream`, which find the addresses of anonymous clients. */
   limit(key: string): boolean {
     if (key.startsWith(ADDRESS)) return this.#clients.has(clientTag(key.slice(ADDRESS.length)));
     return this.#person !== null && key === `http:person:${this.#person}`;
@@ -299,7 +322,6 @@ export class PersonMatch {
     return isTheirs;
   }
 
-  /** Call this method after `code`. */
   hasCode(code_id: string): boolean {
     return this.#codes.has(code_id);
   }

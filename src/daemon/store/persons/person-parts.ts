@@ -19,7 +19,7 @@ import { WAITING_QUESTION } from '../links/waiting-questions.ts';
 import { dropRecording, RECORDING } from '../recordings.ts';
 import { dropStream, STREAM } from '../streams.ts';
 import { noteErased, type TraceRings } from '../traces.ts';
-import type { PersonMatch } from './person-match.ts';
+import type { LaterMatch, LeadingMatch, PersonMatch } from './person-match.ts';
 
 /** Names of records that are only counted, for people. */
 const COUNTED = [
@@ -46,52 +46,57 @@ export interface Records {
 }
 
 /** One kind of record, of which a person or user may have some. */
-export interface Part<Found = unknown> {
+export interface Part<One = unknown> {
   /** Under which name its records are counted; null if they are shown, or show nothing that others do not. */
   readonly count: CountedRecord | null;
-  find(records: Records): Promise<Found[]>;
+  find(records: Records): Promise<One[]>;
   /** @param closed the sessions that will be deleted */
-  drop(records: Records, found: readonly Found[], closed: readonly Session[]): Promise<void>;
+  drop(records: Records, found: readonly One[], closed: readonly Session[]): Promise<void>;
 }
-
-type Drop<T> = (tx: Tx, entry: Entry<T>, match: PersonMatch, closed: readonly Session[]) => void;
 
 /** The documents of a kind. @param drop deletes one, with all that depends on it */
-function documents<T>(
+type Documents<Match> = <T>(
   kind: Kind<T, unknown>,
   count: CountedRecord | null,
-  isTheirs: (match: PersonMatch, doc: T, key: string) => boolean,
-  drop: Drop<T> = (tx, { key }) => tx.delete(kind as Kind<never, unknown>, key),
-): Part<Entry<T>> {
-  return {
-    count,
-    async find({ kernel, match }) {
-      const found: Entry<T>[] = [];
-      for await (const entry of kernel.scan(kind))
-        if (isTheirs(match, entry.doc, entry.key)) found.push(entry);
-      return found;
-    },
-    async drop({ kernel, match }, found, closed) {
-      for (const entry of found) await kernel.step((tx) => drop(tx, entry, match, closed));
-    },
-  };
-}
+  isTheirs: (match: Match, doc: T, key: string) => boolean,
+  drop?: (tx: Tx, entry: Entry<T>, match: LeadingMatch, closed: readonly Session[]) => void,
+) => Part<Entry<T>>;
 
-export const LINKS = documents(
+const documents: Documents<PersonMatch> = (
+  kind,
+  count,
+  isTheirs,
+  drop = (tx, { key }) => tx.delete(kind as Kind<never, unknown>, key),
+) => ({
+  count,
+  async find({ kernel, match }) {
+    const found = [];
+    for await (const entry of kernel.scan(kind)) if (isTheirs(match, entry.doc, entry.key)) found.push(entry);
+    return found;
+  },
+  async drop({ kernel, match }, found, closed) {
+    for (const entry of found) await kernel.step((tx) => drop(tx, entry, match, closed));
+  },
+});
+
+const leading: Documents<LeadingMatch> = documents;
+const later: Documents<LaterMatch> = documents;
+
+export const LINKS = leading(
   LINK,
   null,
   (match, link) => match.link(link),
   (tx, { doc }) => void removeLink(tx, doc),
 );
 
-export const ACTIONS = documents(
+export const ACTIONS = leading(
   ACTION,
   null,
   (match, { action }) => match.action(action),
   (tx, { key }) => void dropAction(tx, key),
 );
 
-export const INBOX = documents(
+export const INBOX = leading(
   MESSAGE,
   null,
   (match, { message }) => match.inbox(message),
@@ -105,7 +110,7 @@ export const INBOX = documents(
 );
 
 /** Ratings can be given as long as their turn is there, so they are found once more when the sessions are gone. */
-export const RATINGS: Part = documents(FEEDBACK, 'feedback', (match, { feedback, session_tag }) =>
+export const RATINGS: Part = later(FEEDBACK, 'feedback', (match, { feedback, session_tag }) =>
   match.feedback(feedback, session_tag),
 );
 
@@ -125,13 +130,9 @@ const TRACES: Part = {
 /** Stands for the answer of a key that has none: only the key can say whose it is. */
 const NO_ANSWER: StoredAnswer = { session_id: '', response: '' };
 
-/**
- * The records of a person or user, except sessions and memories, in the order in which they are found: those that others
- * are found through come first. They are deleted in the reverse order, so that a repeat finds what an interrupted
- * erasure has left.
- */
-export const PARTS: readonly Part[] = [
-  documents(
+/** Records through which others are found, except sessions; each also through those before it. */
+const LEADING: readonly Part[] = [
+  leading(
     LINKS_OF_PERSON,
     null,
     (match, { keys }, key) =>
@@ -143,43 +144,59 @@ export const PARTS: readonly Part[] = [
     },
   ),
   LINKS,
-  documents(GUARD_USER, 'guard', (match, doc, key) =>
+  leading(GUARD_USER, 'guard', (match, doc, key) =>
     match.guard(key, { ...doc, messages: toHits([...doc.messages]) }),
   ),
-  documents(KEY, 'answers', (match, { answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
+  leading(KEY, 'answers', (match, { answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
   ACTIONS,
   INBOX,
   TRACES,
-  documents(
+  leading(
     STREAM,
     'streams',
     (match, { record }) => match.stream(record),
     (tx, { doc }) => dropStream(tx, doc.record),
   ),
-  documents(GUARD_TURNS, 'guard', (match, _, tag) => match.guardTurns(tag)),
-  documents(SEEN, 'seen_messages', (match, { user_id }, key) => {
+  leading(LINK_CODE, 'link_codes', (match, code) => match.code(code)),
+];
+
+const LATER: readonly Part[] = [
+  later(GUARD_TURNS, 'guard', (match, _, tag) => match.guardTurns(tag)),
+  later(SEEN, 'seen_messages', (match, { user_id }, key) => {
     const [platform, message_id] = JSON.parse(key) as [string, string];
     return match.seenMessage(platform, message_id, user_id);
   }),
-  documents(LIMIT, 'limits', (match, _, key) => match.limit(key)),
-  documents(BUDGET, 'budgets', (match, _, key) => match.budget(key)),
-  documents(LINK_CODE, 'link_codes', (match, code) => match.code(code)),
+  later(LIMIT, 'limits', (match, _, key) => match.limit(key)),
+  later(BUDGET, 'budgets', (match, _, key) => match.budget(key)),
   // Without the hash, nobody can claim the code.
-  documents(CODE_HASH, null, (match, { code_id }) => match.hasCode(code_id)),
-  documents(CODES_OF_PERSON, 'link_codes', (match, _, key) => match.person(key as PersonKey)),
-  documents(WRONG_CODES, 'link_codes', (match, _, key) => match.codeSender(key)),
-  documents(CLAIM_OF_SENDER, null, (match, _, key) => match.codeSender(key)),
+  later(CODE_HASH, null, (match, { code_id }) => match.hasCode(code_id)),
+  later(CODES_OF_PERSON, 'link_codes', (match, _, key) => match.person(key as PersonKey)),
+  later(WRONG_CODES, 'link_codes', (match, _, key) => match.codeSender(key)),
+  later(CLAIM_OF_SENDER, null, (match, _, key) => match.codeSender(key)),
   RATINGS,
-  documents(SENT_ANSWER, 'feedback', (match, sent) => match.sentAnswer(sent)),
-  documents(LINK_NOTICE, 'link_notices', (match, notice) => match.linkNotice(notice)),
-  documents(
+  later(SENT_ANSWER, 'feedback', (match, sent) => match.sentAnswer(sent)),
+  later(LINK_NOTICE, 'link_notices', (match, notice) => match.linkNotice(notice)),
+  later(
     RECORDING,
     'recordings',
     (match, recording) => match.recording(recording),
     (tx, { doc }) => void dropRecording(tx, doc),
   ),
-  documents(WAITING_QUESTION, 'waiting_questions', (match, question) => match.waitingQuestion(question)),
+  later(WAITING_QUESTION, 'waiting_questions', (match, question) => match.waitingQuestion(question)),
 ];
+
+/**
+ * Finds all records of a person or user, except sessions and memories. They are deleted in the reverse order, so that a
+ * repeat finds what an interrupted erasure has left.
+ */
+export async function findParts(records: Records): Promise<Found> {
+  const found = new Map<Part, readonly unknown[]>();
+  for (const part of [...LEADING, ...LATER]) found.set(part, await part.find(records));
+  return found;
+}
+
+/** What was found of each part. */
+export type Found = ReadonlyMap<Part, readonly unknown[]>;
 
 /** No record of any counted kind. */
 export function countNone(): Record<CountedRecord, number> {

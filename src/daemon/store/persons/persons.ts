@@ -10,17 +10,17 @@ import { type Link, toLink } from '../links/links.ts';
 import { MEMORIES } from '../memories/memory-documents.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from '../sessions/session-document.ts';
 import { noteErased, type TraceRings } from '../traces.ts';
-import { PersonMatch } from './person-match.ts';
+import { type FoundSession, PersonMatch } from './person-match.ts';
 import {
   ACTIONS,
   type CountedRecord,
   countNone,
+  type Found,
+  findParts,
   INBOX,
   LINKS,
-  PARTS,
   type Part,
   RATINGS,
-  type Records,
 } from './person-parts.ts';
 
 /**
@@ -99,8 +99,7 @@ export function personStore(
 ): PersonStore {
   return {
     async show(of) {
-      const match = new PersonMatch(of);
-      const sessions = await findSessions(kernel, match);
+      const { match, sessions } = await PersonMatch.through(storedSessions(kernel), of);
       return toRecords(match, sessions, await findParts({ kernel, rings, match }));
     },
     async erase(of) {
@@ -112,28 +111,9 @@ export function personStore(
   };
 }
 
-/** A session as it was found. */
-interface FoundSession {
-  doc: StoredSession;
-  found: PersonSession;
-}
-
-/** What was found of each part. */
-type Found = ReadonlyMap<Part, readonly unknown[]>;
-
-async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSession[]> {
-  const sessions: FoundSession[] = [];
-  for await (const { key: tag, doc } of kernel.scan(SESSION)) {
-    const found = match.session(doc.session, await kernel.step((tx) => tx.items(SESSION, tag)));
-    if (found !== null) sessions.push({ doc, found });
-  }
-  return sessions;
-}
-
-async function findParts(records: Records): Promise<Found> {
-  const found = new Map<Part, readonly unknown[]>();
-  for (const part of PARTS) found.set(part, await part.find(records));
-  return found;
+async function* storedSessions(kernel: Kernel): AsyncIterable<[StoredSession, StoredTurn[]]> {
+  for await (const { key: tag, doc } of kernel.scan(SESSION))
+    yield [doc, await kernel.step((tx) => tx.items(SESSION, tag))];
 }
 
 function toRecords(match: PersonMatch, sessions: readonly FoundSession[], found: Found): PersonRecords {
@@ -169,9 +149,8 @@ async function erase(
   of: PersonSelector,
   forget: ForgetMemories,
 ): Promise<PersonRecords> {
-  const match = new PersonMatch(of);
+  const { match, sessions } = await PersonMatch.through(storedSessions(kernel), of);
   const records = { kernel, rings, match };
-  const sessions = await findSessions(kernel, match);
   const closed = sessions.filter(({ found }) => !found.shared).map(({ doc }) => doc.session);
   const owner = randomSuffix();
   await noteSharedTurns(kernel, sessions);
