@@ -26,7 +26,7 @@ export const runAgent: Step<Runnable, Answered> = {
       const said = stopped
         ? { reply: '', asked: null, about_open: null }
         : saidWithQuestion(settlement.text, turn.open, services, turn);
-      if (!stopped) outlet.text(said.reply.slice(0, said.asked?.begins_at));
+      if (!stopped) outlet.text(said.reply.slice(0, said.asked?.stored.begins_at));
       return {
         ...{ ...said, stopped, sign_in: null, receipts: null, history: null, usage: null },
         // The text may quote the arguments of an action, which an earlier run chose.

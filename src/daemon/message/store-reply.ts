@@ -99,13 +99,14 @@ export function toSignIn(sign_in: SignInNeeded | null, text: string): Pick<Compl
 }
 
 function toReplyQuestion(
-  { id, shown: actions, summary, as, begins_at, buttons, card, expires_at: ends_at }: AskedQuestion,
+  { stored, summary, as, expires_at: ends_at }: AskedQuestion,
   now: number,
 ): ReplyQuestion {
+  const { id, begins_at, actions = [] } = stored;
   const expires_at = new Date(ends_at ?? now + ANSWER_MS).toISOString();
   return {
     confirmation: { id, summary, expires_at, begins_at, actions, ...(as === null ? {} : { as }) },
-    stored: { id, begins_at, ...buttons, ...card, actions },
+    stored,
   };
 }
 
@@ -140,7 +141,7 @@ function replyToAsked(turn: Turn): Pick<TurnChanges, 'reply_to_asked'> {
 /** Where the lines about the writes are in the reply; null if there are none. */
 function receiptLines({ reply, receipts, asked }: Answered): StoredTurn['receipt_lines'] | null {
   const begins_at = receipts?.begins_at;
-  return begins_at === undefined ? null : { begins_at, ends_at: asked?.begins_at ?? reply.length };
+  return begins_at === undefined ? null : { begins_at, ends_at: asked?.stored.begins_at ?? reply.length };
 }
 
 /** How a turn ended, and when. */

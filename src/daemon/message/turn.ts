@@ -1,17 +1,11 @@
-import type {
-  ChannelCapabilities,
-  ChannelLinking,
-  ConfirmableAction,
-  IncomingMessage,
-  Receipts,
-} from '../../channel/index.ts';
+import type { ChannelCapabilities, ChannelLinking, IncomingMessage, Receipts } from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
 import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, ReplyToAsked } from '../store/actions/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims/claims.ts';
-import type { QuestionCard, Rerun, SignInHint } from '../store/inbox/inbox.ts';
+import type { Rerun, SignInHint, StoredQuestion } from '../store/inbox/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/sessions/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Cancellation } from '../time/cancellation.ts';
@@ -262,21 +256,16 @@ export type AboutOpen = Pick<ReplyToAsked, 'repeats' | 'withdraws'>;
 
 /** The calls that wait for confirmation, and the question about them. */
 export interface AskedQuestion {
-  id: string;
   /** The new pending actions; empty if the question was asked before. */
   actions: readonly AskedAction[];
   /** When the actions expire, ms since the epoch. Null: the time begins now. */
   expires_at: number | null;
-  /** The actions as clients show them. */
-  shown: readonly ConfirmableAction[];
   /** The whole question as plain text. */
   summary: string;
   /** The e-mail address of the person for whom it would be done; null if there is none, or if others can read it. */
   as: string | null;
-  /** Where the question begins in the reply. */
-  begins_at: number;
-  buttons: Readonly<{ confirm: string; decline: string }>;
-  card: QuestionCard;
+  /** The question as channels with buttons need it. */
+  stored: StoredQuestion;
 }
 
 /** Added by store-reply: the turn is durable. */

@@ -282,9 +282,9 @@ function addQuestion(
 /** Adds the question to the end of the reply, if calls of the run wait for confirmation. */
 function askAtEnd(reply: ReplyText, kept: KeptQuestion | null, turn: Runnable): AskedQuestion | null {
   if (kept === null) return null;
-  const questions = kept.calls.map((call) => call.question);
-  const asked = { id: kept.id, actions: kept.calls.map(({ action }) => action), expires_at: null };
-  return askedQuestion(asked, questions, addQuestion(reply, questions, turn), turn);
+  const { id, actions, questions } = kept;
+  const begins_at = addQuestion(reply, questions, turn);
+  return askedQuestion({ id, actions, expires_at: null }, questions, begins_at, turn);
 }
 
 /**

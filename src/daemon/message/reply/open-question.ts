@@ -1,4 +1,5 @@
 import type { Seal } from '../../identity/seal.ts';
+import type { StoredQuestion } from '../../store/inbox/inbox.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { actingAs, asInPlainWords, asInWords } from '../../tools/confirmation/acting-as.ts';
 import {
@@ -70,7 +71,7 @@ function sameQuestions({ actions }: OpenQuestion, { seal, tools }: Uses): readon
 
 /** The question as the end of a reply. @param begins_at where it begins there */
 export function askedQuestion(
-  asked: Pick<AskedQuestion, 'id' | 'actions' | 'expires_at'>,
+  { id, ...asked }: Pick<AskedQuestion, 'actions' | 'expires_at'> & { id: string },
   questions: readonly Question[],
   begins_at: number,
   { texts, principal, message: { shared = false } }: Reader,
@@ -78,11 +79,12 @@ export function askedQuestion(
   return {
     ...asked,
     as: actingAs(principal, shared),
-    shown: questions.map((question, index) => ({ number: index + 1, ...question })),
     summary: plainQuestions(questions),
-    begins_at,
-    buttons: chooseButtons(questions, texts),
-    card: {
+    stored: {
+      id,
+      begins_at,
+      actions: questions.map((question, index) => ({ number: index + 1, ...question })),
+      ...chooseButtons(questions, texts),
       how: howToAnswer(questions, texts).length,
       ...(questions.length === 1
         ? {}
@@ -97,7 +99,10 @@ function optionalMember<Name extends string>(name: Name, text: string | null): P
   return text === null ? {} : ({ [name]: text } as Record<Name, string>);
 }
 
-function chooseButtons(questions: readonly Question[], texts: LocalTexts): AskedQuestion['buttons'] {
+function chooseButtons(
+  questions: readonly Question[],
+  texts: LocalTexts,
+): Pick<StoredQuestion, 'confirm' | 'decline'> {
   const [only] = questions;
   if (only === undefined || questions.length > 1)
     return { confirm: texts.say('confirm_all_button'), decline: texts.say('decline_all_button') };

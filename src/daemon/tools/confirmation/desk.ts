@@ -50,12 +50,8 @@ export type AskedAction = Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'una
 export interface KeptQuestion {
   id: string;
   /** In the order in which the calls were made, which is the order in which they are shown and carried out. */
-  calls: readonly KeptCall[];
-}
-
-interface KeptCall {
-  action: AskedAction;
-  question: Question;
+  actions: readonly AskedAction[];
+  questions: readonly Question[];
 }
 
 /** A call that needs confirmation. */
@@ -101,11 +97,10 @@ export class ConfirmationDesk {
     if ([...this.#waiting.keys()].every((key) => this.#open.has(key))) return null;
     const id = this.#makeId();
     const isAlone = waiting.length === 1;
-    const calls = waiting.map((call, index) => ({
-      action: this.#buildAction(call, isAlone ? { action_id: id } : placeIn(id, index + 1)),
-      question: call.question,
-    }));
-    return { id, calls };
+    const actions = waiting.map((call, index) =>
+      this.#buildAction(call, isAlone ? { action_id: id } : placeIn(id, index + 1)),
+    );
+    return { id, actions, questions: waiting.map(({ question }) => question) };
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { ConfirmableAction } from '../../../channel/index.ts';
 import { valueAt } from '../../syntax/json-path.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { boundPath } from '../bind-parameters.ts';
@@ -33,23 +34,9 @@ export interface AskedTool {
 type Arguments = Readonly<Record<string, unknown>>;
 
 /** The action that a person is asked to confirm, as plain text. It contains every argument that is not hidden. */
-export interface Question {
-  /** The action, on one line. */
-  readonly title: string;
-  /** Each argument that the title does not show. */
-  readonly details: readonly Detail[];
-  /** The verb on its button. Absent: the text `confirm_button`. */
-  readonly confirm_label?: string;
-}
+export type Question = Omit<ConfirmableAction, 'number'>;
 
-/** An argument as a person is shown it: `label: value`. */
-interface Detail {
-  /** Its name, or the path to a member of it. */
-  readonly label: string;
-  /** Its title in the schema. Absent if it has none of its own. */
-  readonly title?: string;
-  readonly value: string;
-}
+type Detail = Question['details'][number];
 
 /**
  * The question about a call. Values are on one line, with nothing hidden in them.
