@@ -7,9 +7,9 @@ import type {
   OpenApiEntry,
   SourceEntry,
 } from '../../../tools/source-entry.ts';
-import { entryKeys } from '../../json-schema.ts';
 import type { SettingProblem } from '../../problem.ts';
 import type { StructuredValue } from '../../sources.ts';
+import { entryKeys, LIST_CREDENTIALS, MAX_TIMEOUT } from '../../tools-schema.ts';
 import { ConfigNode, refuseRepeatedNames } from '../config-node.ts';
 import {
   type EntrySecrets,
@@ -136,10 +136,6 @@ function readBaseUrl(node: ConfigNode, { api_base_url }: EntryContext): string |
     );
   return api_base_url;
 }
-
-const LIST_CREDENTIALS = ['headers', 'exchange'] as const satisfies readonly ListCredentials[];
-/** The longest time that a run of the agent can take, seconds. */
-const MAX_TIMEOUT = 600;
 
 const RIGHT_COMMAND = 'the program and its arguments, such as [node, server.js]';
 const RIGHT_LIST_HEADERS = `headers such as { Authorization: "Bearer \${DOCS_KEY}" }`;

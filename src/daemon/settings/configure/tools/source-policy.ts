@@ -3,10 +3,10 @@ import { isAllowedFixedHeader, isAllowedHeader } from '../../../tools/downstream
 import type { ExchangeEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isLoopback } from '../../addresses.ts';
+import { CREDENTIAL, CREDENTIALS, EXCHANGE, SECRET_NAME } from '../../tools-schema.ts';
 import { findUrlProblem } from '../../value.ts';
 import type { ConfigNode } from '../config-node.ts';
-import { SECRET_NAME, type SourceSecrets } from './source-secrets.ts';
-import { CREDENTIALS } from './tool-entries.ts';
+import type { SourceSecrets } from './source-secrets.ts';
 
 const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
 const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
@@ -102,7 +102,7 @@ function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | 
   if (exchange.isAbsent) return undefined;
   exchange.members(RIGHT_EXCHANGE);
   if (typeof exchange.value !== 'object') return undefined;
-  exchange.onlyKeys(['url', 'client_id', 'client_secret', 'audience']);
+  exchange.onlyKeys(EXCHANGE.required);
   const url = readUrl(exchange.child('url'), { query: true });
   if (url !== undefined && !isSafe(url)) {
     exchange
@@ -256,7 +256,7 @@ export function readCredential(node: ConfigNode): CredentialForm | undefined {
       'would put the token into addresses, which servers and proxies log',
       RIGHT_CREDENTIAL,
     );
-  node.onlyKeys(['header', 'scheme', 'cookie']);
+  node.onlyKeys(Object.keys(CREDENTIAL.properties));
   const [header, scheme, cookie] = [node.child('header'), node.child('scheme'), node.child('cookie')];
   if (header.isAbsent === cookie.isAbsent)
     return node.refuse(

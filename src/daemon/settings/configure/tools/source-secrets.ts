@@ -4,10 +4,8 @@ import type { SettingProblem } from '../../problem.ts';
 import type { KnownRecord } from '../../records/record.ts';
 import { Secret } from '../../secret.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
+import { SECRET_NAME } from '../../tools-schema.ts';
 import { fileSetting } from '../../value.ts';
-
-/** The form of a name in `secrets`. */
-export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * Records of the secrets that the entries under `tools` list, so that they are read, shown and masked like settings.

@@ -2,40 +2,14 @@ import { isConfirmLabel, RIGHT_CONFIRM_LABEL } from '../../../tools/confirmation
 import { type ConfirmPolicy, readConfirmPolicy } from '../../../tools/confirmation/confirm-policy.ts';
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
-import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { TOOL_NAME } from '../../../tools/tool-names.ts';
+import { CREDENTIALS, toolKeys } from '../../tools-schema.ts';
 import type { ConfigNode } from '../config-node.ts';
-
-export const CREDENTIALS = [
-  'user-or-default',
-  'user',
-  'default',
-  'none',
-  'exchange',
-] as const satisfies readonly CredentialPolicy[];
 
 const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
 const RIGHT_PARAMETERS =
   'path parameters and what their values may be, such as { file: { allow_slash: true } }';
 const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer: sub }';
-
-/** Keys that entries of all kinds can have for one operation or tool. */
-const SHARED_KEYS = [
-  'as',
-  'effect',
-  'credentials',
-  'confirm',
-  'confirm_label',
-  'summary',
-  'public',
-  'bind',
-  'hide',
-  'idempotent',
-];
-const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
-  openapi: [...SHARED_KEYS, 'idempotency_header', 'parameters'],
-  mcp: SHARED_KEYS,
-};
 
 /** Reads `operations` of an OpenAPI source or `tools` of an MCP source. @returns the settings of each tool, by key */
 export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Record<string, ToolEntry> {
@@ -50,8 +24,9 @@ export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Reco
 
 function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
   if (node.isAbsent) return {};
-  node.members(`an object with any of ${KEYS[kind].join(', ')}`);
-  node.onlyKeys(KEYS[kind]);
+  const keys = toolKeys(kind);
+  node.members(`an object with any of ${keys.join(', ')}`);
+  node.onlyKeys(keys);
   return withoutAbsent({
     as: given(node.child('as'), readToolName),
     effect: given(node.child('effect'), (child) => child.choice(['read', 'write'])),
