@@ -59,6 +59,13 @@ const DEV_FILE = `${DEV_FOLDER}/env`;
 /** Printed by commands that use these settings. */
 export const USING_DEV_SETTINGS = `Using the settings of \`serve --dev\` in ${DEV_FILE}.`;
 
+/** Printed by commands that do not use these settings because of `--config`; null if there are none in the directory. */
+export function notUsingDevSettings({ config }: OptionValues, cwd: string): string | null {
+  return config === undefined || !existsSync(join(cwd, DEV_FILE))
+    ? null
+    : `The settings of \`serve --dev\` in ${DEV_FILE} are not used, because --config names a file.`;
+}
+
 /**
  * The settings that `serve --dev` keeps in the working directory. A command uses them if its own settings describe no
  * daemon: no settings file was named, and JWT_ALGORITHM, which `serve` needs, is not set. Null if there are none, or if
@@ -84,22 +91,18 @@ export async function readDevSettings(cwd: string): Promise<Record<string, strin
 
 /** A command that has ended. */
 interface EndedCommand {
-  /** The first word of its name. */
-  command: string;
   code: number;
   /** The options of the program, which may name settings. */
   options: OptionValues;
-  /** Whether it used the settings of `serve --dev` in the working directory. */
+  /** Whether it used the settings of `serve --dev` in the working directory, or never does. */
   usesDev: boolean;
 }
 
 /** A hint about settings that a command did not use: those of `serve --dev`, or a `.env` next to `--config`. */
-export function settingsHint({ command, code, options, usesDev }: EndedCommand, cwd: string): string | null {
-  return envFileHint(code, options, cwd) ?? (usesDev ? null : devHint(command, code, options, cwd));
+export function settingsHint({ code, options, usesDev }: EndedCommand, cwd: string): string | null {
+  return envFileHint(code, options, cwd) ?? (usesDev ? null : devHint(code, options, cwd));
 }
 
-/** These commands find the settings of `serve --dev` themselves, or create them. */
-const WITHOUT_HINT = ['serve', 'simulate'];
 const CODES_WITH_HINT: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.config];
 
 /**
@@ -108,8 +111,8 @@ const CODES_WITH_HINT: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.conf
  *
  * @param options the options of the program, which may name other settings
  */
-function devHint(command: string, code: number, options: OptionValues, cwd: string): string | null {
-  if (WITHOUT_HINT.includes(command) || !CODES_WITH_HINT.includes(code)) return null;
+function devHint(code: number, options: OptionValues, cwd: string): string | null {
+  if (!CODES_WITH_HINT.includes(code)) return null;
   if (options.envFile !== undefined || options.config !== undefined) return null;
   if (!existsSync(join(cwd, DEV_FILE))) return null;
   return `For the daemon of \`serve --dev\` in this directory, add --env-file ${DEV_FILE}.`;

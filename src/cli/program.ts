@@ -4,7 +4,7 @@ import { nearest, printable, printableLines } from '../daemon/admin/texts.ts';
 import { type CliError, EXIT, usageError } from './cli-error.ts';
 import { COMMANDS, type Command, type CommandCall } from './command.ts';
 import { addDetails, createParser } from './command-parser.ts';
-import { findDevSettings, settingsHint, USING_DEV_SETTINGS } from './config-location.ts';
+import { findDevSettings, notUsingDevSettings, settingsHint, USING_DEV_SETTINGS } from './config-location.ts';
 import { findTopic, HELP_OPTION, HELP_TOPICS, programHelp, topicHelp } from './help.ts';
 import { createOutput, type Sink } from './output.ts';
 import { reportError } from './report-error.ts';
@@ -45,7 +45,7 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
       return error.exitCode === 0 && isAnswer(error) ? EXIT.ok : EXIT.usage;
     result.code = reportError(error, streams.stderr);
   }
-  const ended = { ...result, command: program.args[0] ?? '', options: program.opts() };
+  const ended = { ...result, options: program.opts() };
   const hint = streams.cwd === undefined ? null : settingsHint(ended, streams.cwd);
   if (hint !== null) streams.stderr.write(`${hint}\n`);
   return result.code;
@@ -78,7 +78,7 @@ function isAnswer(error: CommanderError): boolean {
 /** The outcome of a command. */
 interface Result {
   code: number;
-  /** The command used the settings of `serve --dev` in the working directory. */
+  /** The command used the settings of `serve --dev` in the working directory, or never does. */
   usesDev: boolean;
 }
 
@@ -125,11 +125,10 @@ function prepare(parser: Commander, command: Command, streams: Streams, result: 
     const usesDev =
       !command.ignoresDev && streams.cwd !== undefined && resolve(streams.cwd) === process.cwd();
     const devSettings = usesDev ? await findDevSettings(options) : null;
-    if (devSettings !== null) {
-      result.usesDev = true;
-      out.note(USING_DEV_SETTINGS);
-      options.devSettings = devSettings;
-    }
+    const note = devSettings ? USING_DEV_SETTINGS : usesDev && notUsingDevSettings(options, process.cwd());
+    if (note) out.note(note);
+    if (devSettings !== null) options.devSettings = devSettings;
+    result.usesDev = devSettings !== null || command.ignoresDev === true;
     const call = await withChannelNames(command, { args: parser.args, options });
     result.code = (await command.run({ ...call, out })) ?? EXIT.ok;
   });

@@ -99,7 +99,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   EADDRINUSE: {
     message: (error) => `the address is in use${at(error)}`,
     advice:
-      'Stop the program that listens there, for example a daemon that has not ended yet, or set PORT or ADMIN_LISTEN to a free port (0 uses any).',
+      'Stop the program that listens there, for example a daemon that has not ended yet, or set PORT or ADMIN_LISTEN to a free port, as in `PORT=8081 agentd serve`.',
     exitCode: EXIT.unavailable,
   },
   EADDRNOTAVAIL: {

@@ -60,7 +60,7 @@ export async function unusualPlace(credential: CredentialForm | null): Promise<s
 export type SettingsReference = Awaited<ReturnType<typeof settingsReference>>;
 
 export async function settingsReference(plugins: readonly ChannelPlugin[]) {
-  const [reference, { settingsSchema }, { exampleFile }] = await Promise.all([
+  const [reference, { settingSchema, settingsSchema }, { exampleFile }] = await Promise.all([
     import('../settings/reference.ts'),
     import('../settings/json-schema.ts'),
     import('../settings/reference.ts'),
@@ -71,6 +71,8 @@ export async function settingsReference(plugins: readonly ChannelPlugin[]) {
     groups,
     /** For a terminal. */
     text: () => reference.settingsReference(groups, texts),
+    /** One setting: for a terminal, and its JSON Schema. */
+    one: { text: reference.settingReference, schema: settingSchema },
     /** The JSON Schema of the configuration file. */
     schema: () => settingsSchema(groups, texts),
     /** A configuration file in which every setting is explained. @param values settings that it sets */

@@ -1,5 +1,5 @@
-import { styleText } from 'node:util';
-import { printable, withoutControls } from '../texts/printable.ts';
+import { stripVTControlCharacters, styleText } from 'node:util';
+import { printable, withoutControls, wrapText } from '../texts/printable.ts';
 
 const COLOURS = {
   trace: 'gray',
@@ -13,11 +13,17 @@ const COLOURS = {
 /**
  * One JSON log line in a form for people, made safe for a terminal. A line that is not a JSON object is only made safe.
  * @param options.date shows the day, too, for lines that may be old.
+ * @param options.width longest line. If all of an entry does not fit, its fields follow on lines of their own.
  * @param options.beside words that explain the codes of an entry; they are written at the end of its line
  */
 export function formatLogLine(
   line: string,
-  options: { colour: boolean; date?: boolean; beside?(entry: Readonly<Record<string, unknown>>): string },
+  options: {
+    colour: boolean;
+    date?: boolean;
+    width?: number;
+    beside?(entry: Readonly<Record<string, unknown>>): string;
+  },
 ): string {
   let entry: Record<string, unknown>;
   try {
@@ -36,7 +42,16 @@ export function formatLogLine(
   const moment = printable(String(time ?? '')).replace('T', ' ');
   const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 24))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
   const beside = printable(options.beside?.(entry) ?? '');
-  return `${head}${rest ? ` ${paint('gray', rest)}` : ''}${beside && `  # ${beside}`}\n${describeError(err)}`;
+  const words = beside && `# ${beside}`;
+  const { width = Number.POSITIVE_INFINITY } = options;
+  const shown = `${head}${rest && ` ${paint('gray', rest)}`}${words && `  ${words}`}`;
+  if (stripVTControlCharacters(shown).length <= width) return `${shown}\n${describeError(err)}`;
+  const below = [...indented(rest, width).map((part) => paint('gray', part)), ...indented(words, width)];
+  return `${[head, ...below].join('\n')}\n${describeError(err)}`;
+}
+
+function indented(text: string, width: number): string[] {
+  return text === '' ? [] : wrapText(text, width - 4).map((line) => `    ${line}`);
 }
 
 function describeError(err: unknown): string {

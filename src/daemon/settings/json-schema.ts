@@ -16,7 +16,7 @@ export function settingsSchema(
 ): JsonSchema {
   const settings = groups.flatMap(({ records }) =>
     records.flatMap((record) => [
-      [record.name, property(record)],
+      [record.name, settingSchema(record)],
       ...(record.secret ? [[fileSetting(record.name), fileProperty(record)]] : []),
     ]),
   );
@@ -60,7 +60,7 @@ const PLUGINS: JsonSchema = {
   },
 };
 
-function property(record: SettingRecord): JsonSchema {
+export function settingSchema(record: SettingRecord): JsonSchema {
   return {
     title: record.name,
     description: record.required

@@ -31,14 +31,18 @@ export function settingsReference(
   groups: readonly SettingGroup[],
   texts: readonly ChannelText[] = [],
 ): string {
-  const settings = groups.map(({ title, records }) => [`${title}\n`, ...records.map(entry)].join('\n'));
+  const settings = groups.map(({ title, records }) =>
+    [`${title}\n`, ...records.map((record) => settingReference(record))].join('\n'),
+  );
   return [...settings, textsReference(texts)].join('\n\n').concat('\n');
 }
 
-function entry(record: SettingRecord): string {
-  const lines = [record.name, `    ${record.sentence}`, `    ${capital(describeForm(record))}.`];
-  if (record.example !== undefined) lines.push(`    Example: ${record.name}=${record.example}`);
-  return `${lines.join('\n')}\n`;
+/** The reference of one setting. @param width longest line */
+export function settingReference(record: SettingRecord, width = Number.POSITIVE_INFINITY): string {
+  const lines = [record.sentence, `${capital(describeForm(record))}.`];
+  if (record.example !== undefined) lines.push(`Example: ${record.name}=${record.example}`);
+  const wrapped = lines.flatMap((line) => wrapText(line, width - 4));
+  return `${[record.name, ...wrapped.map((line) => `    ${line}`)].join('\n')}\n`;
 }
 
 function defaultInWords(record: SettingRecord): string {

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { version } from '../../../src/daemon/files/version.ts';
 import { capture } from './captured-output.ts';
@@ -62,6 +62,28 @@ describe('a command that reads settings', () => {
     expect((await runIn('logs', '--lines', 'x')).stderr).not.toContain('serve --dev');
     expect((await runIn('simulate', 'nothing', 'x')).stderr).not.toContain('add --env-file');
   });
+});
+
+it('a command with --config says that it does not use the settings of `serve --dev` in the working directory', async () => {
+  const cwd = await mkdtemp(join(tmpdir(), 'agentd-program-'));
+  vi.spyOn(process, 'cwd').mockReturnValue(cwd);
+  onTestFinished(async () => {
+    vi.restoreAllMocks();
+    await rm(cwd, { recursive: true });
+  });
+  await writeFile(join(cwd, 'agentd.yaml'), '{}');
+  const argv = ['config', 'check', '--config', 'agentd.yaml'];
+  const stderrOf = async () => {
+    const stderr = capture();
+    await runProgram(argv, { stdout: capture(), stderr, cwd });
+    return stderr.text;
+  };
+  expect(await stderrOf()).not.toContain('serve --dev` in');
+  await mkdir(join(cwd, '.agentd'));
+  await writeFile(join(cwd, '.agentd/env'), '');
+  expect(await stderrOf()).toMatch(
+    /^The settings of `serve --dev` in \.agentd\/env are not used, because --config names a file\.\n/,
+  );
 });
 
 describe('the program agentd', () => {

@@ -34,6 +34,17 @@ describe('formatLogLine', () => {
     expect(formatLogLine(line, { colour: false })).toBe('03:04:05.678Z INFO  x\n');
   });
 
+  test('has its fields on lines of their own if it is longer than the terminal is wide', () => {
+    const time = '2026-01-02T03:04:05.678Z';
+    const line = JSON.stringify({ level: 'info', time, msg: 'answered', channel: 'sse', took_ms: 20 });
+    const options = { colour: false, beside: () => 'the words of a code' };
+    const whole = '03:04:05.678Z INFO  answered channel=sse took_ms=20  # the words of a code';
+    expect(formatLogLine(line, { ...options, width: whole.length })).toBe(`${whole}\n`);
+    expect(formatLogLine(line, { ...options, width: 24 })).toBe(
+      '03:04:05.678Z INFO  answered\n    channel=sse\n    took_ms=20\n    # the words of a\n    code\n',
+    );
+  });
+
   test('also cleans lines that are not JSON', () => {
     expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
   });

@@ -26,6 +26,26 @@ async function config(words: string, settings: Record<string, string>) {
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
+describe('config reference NAME', () => {
+  it('describes one setting, also if its name is in lower case', async () => {
+    const { code, stdout } = await config('reference port', {});
+    expect([code, stdout]).toEqual([
+      0,
+      'PORT\n    Port to listen on; 0 chooses a free port.\n    A whole number from 0 to 65535; default 8080.\n',
+    ]);
+    expect(JSON.parse((await config('reference PORT --json', {})).stdout)).toMatchObject({ maximum: 65_535 });
+  });
+
+  it('exits with 1 for an unknown setting, and suggests a similar one', async () => {
+    expect(await config('reference JWT_SECRETKEY', {})).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: "agentd: there is no setting 'JWT_SECRETKEY'\nDid you mean JWT_SECRET_KEY?\n",
+    });
+    expect((await config('reference nothing', {})).stderr).toContain('`agentd config reference` lists all.');
+  });
+});
+
 describe('config check', () => {
   it('says that everything is valid, and names the channels', async () => {
     expect(await config('check', VALID)).toEqual({
