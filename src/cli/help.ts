@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { wrapText } from '../daemon/admin/texts.ts';
 import { COMMANDS, type CommandExamples, GROUPS } from './command.ts';
@@ -231,6 +232,13 @@ const EXAMPLES: CommandExamples = {
   'agentd chat': 'Talks to it, in a second terminal.',
   'agentd explain SESSION': 'Says why a conversation got its answers, and for whom the agent acted.',
 };
+
+/** A help text for a terminal with colors: its headings are bold. */
+export function boldHeadings(text: string): string {
+  return text.replace(/^\S.*:$(?=\n {2}\S)/gm, (heading) =>
+    styleText('bold', heading, { validateStream: false }),
+  );
+}
 
 /** What people want to do, and the commands for it, by their first words. */
 export const INTENTS: Readonly<Record<string, readonly string[]>> = {

@@ -72,7 +72,7 @@ export function createOutput({
   env = process.env,
 }: OutputOptions): Output {
   const isTerminal = stdout.isTTY === true;
-  const color = isTerminal && !env.NO_COLOR;
+  const color = hasColor(stdout, env);
   // Some terminals report 0 if they do not know their width.
   const width = isTerminal && !wide ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
   // Values in a text may come from anybody: from tokens, messages and answers.
@@ -112,6 +112,11 @@ export function createOutput({
     },
   };
   return out;
+}
+
+/** Whether text for a stream may be colored: it is a terminal, and NO_COLOR is not set. */
+export function hasColor({ isTTY }: Sink, env: NodeJS.ProcessEnv): boolean {
+  return isTTY === true && !env.NO_COLOR;
 }
 
 /** The sequences of the styles that commands use: bold, and the colors of `doctor`. */

@@ -5,8 +5,8 @@ import { type CliError, EXIT, usageError } from './cli-error.ts';
 import { COMMANDS, type Command, type CommandCall } from './command.ts';
 import { addDetails, createParser } from './command-parser.ts';
 import { findDevSettings, notUsingDevSettings, settingsHint, USING_DEV_SETTINGS } from './config-location.ts';
-import { findTopic, HELP_OPTION, HELP_TOPICS, programHelp, topicHelp } from './help.ts';
-import { createOutput, type Sink } from './output.ts';
+import { boldHeadings, findTopic, HELP_OPTION, HELP_TOPICS, programHelp, topicHelp } from './help.ts';
+import { createOutput, hasColor, type Sink } from './output.ts';
 import { reportError } from './report-error.ts';
 
 export interface Streams {
@@ -30,7 +30,7 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   if (first === 'help' && argv.length === 2) {
     const topic = findTopic(word);
     if (topic) {
-      streams.stdout.write(topicHelp(topic));
+      writeHelp(topicHelp(topic), streams.stdout);
       return EXIT.ok;
     }
   }
@@ -49,6 +49,10 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   const hint = streams.cwd === undefined ? null : settingsHint(ended, streams.cwd);
   if (hint !== null) streams.stderr.write(`${hint}\n`);
   return result.code;
+}
+
+function writeHelp(text: string, stdout: Sink): void {
+  stdout.write(hasColor(stdout, process.env) ? boldHeadings(text) : text);
 }
 
 function isCommandOrGroup(word: string): boolean {
@@ -98,7 +102,7 @@ function buildProgram(streams: Streams, result: Result): Commander {
         .showHelpAfterError('Try `agentd --help`.')
         .configureHelp({ showGlobalOptions: true, subcommandTerm: fullName })
         .configureOutput({
-          writeOut: (text) => streams.stdout.write(text),
+          writeOut: (text) => writeHelp(text, streams.stdout),
           writeErr: (text) => streams.stderr.write(printableLines(text)),
           outputError: (text, write) => write(text.replace(/^error:/, 'agentd:')),
         }),

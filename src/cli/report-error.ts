@@ -1,5 +1,5 @@
-import type { ConfigurationError } from '../daemon/admin/settings.ts';
-import { maskTokens, printableLines } from '../daemon/admin/texts.ts';
+import type { ConfigurationError, SettingProblem } from '../daemon/admin/settings.ts';
+import { maskTokens, printableLines, wrapText } from '../daemon/admin/texts.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import type { Sink } from './output.ts';
 
@@ -40,7 +40,7 @@ const BUSY = /^SQLITE_BUSY/;
  */
 const KNOWN: Readonly<Record<string, Entry>> = {
   ConfigurationError: {
-    advice: configurationAdvice,
+    advice: (error) => configurationAdvice((error as Partial<ConfigurationError>).problems ?? []),
     exitCode: EXIT.config,
   },
   ChannelStartFailed: {
@@ -120,8 +120,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
 };
 
-function configurationAdvice(error: Error): string {
-  const { problems = [] } = error as Partial<ConfigurationError>;
+/** What to do about a wrong configuration. */
+export function configurationAdvice(problems: readonly SettingProblem[]): string {
   // A problem with no value at all: nobody has set anything yet.
   if (problems.every(({ value, source }) => value === null && source === null))
     return 'To try agentd with nothing set up, run `agentd serve --dev`. To write a configuration, run `agentd init`. `agentd config reference` describes each setting.';
@@ -162,8 +162,21 @@ export function reportError(error: unknown, stderr: Sink): number {
   if (stack !== undefined) lines.push(stack);
   if (advice !== undefined) lines.push(advice);
   // The text may quote an argument, or the answer of a server.
-  stderr.write(`${printableLines(lines.join('\n'))}\n`);
+  const text = printableLines(lines.join('\n'));
+  const width = stderr.isTTY && stderr.columns ? stderr.columns : Number.POSITIVE_INFINITY;
+  stderr.write(
+    `${text
+      .split('\n')
+      .flatMap((line) => wrapIndented(line, width))
+      .join('\n')}\n`,
+  );
   return exitCode;
+}
+
+/** The continuation of a line has the same indentation. */
+function wrapIndented(line: string, width: number): string[] {
+  const indent = /^ */.exec(line)?.[0] ?? '';
+  return wrapText(line.slice(indent.length), width - indent.length).map((part) => `${indent}${part}`);
 }
 
 /**

@@ -126,7 +126,7 @@ describe('agentd doctor', () => {
     expect(short.code).toBe(0);
     expect(short.stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
     expect(short.stdout).toMatch(
-      /^skipped +7 checks +state directory, store, sealing, business API, model, channel webchat, clock\n +`agentd doctor --verbose` says why\.\n$/m,
+      /^skipped +7 checks +state directory, store, sealing, business API, model, channel webchat, clock\n +→ `agentd doctor --verbose` says why\.\n$/m,
     );
     const { code, stdout } = await command(['doctor', '--verbose'], { cwd: directory });
     expect(code).toBe(0);
@@ -148,9 +148,10 @@ describe('agentd doctor', () => {
     };
     const { code, of, findings } = await doctor(changes);
     expect(code).toBe(78);
-    const { stdout } = await command(['doctor'], { cwd: directory, env: { ...env(), ...changes } });
+    const { stdout, stderr } = await command(['doctor'], { cwd: directory, env: { ...env(), ...changes } });
+    expect(stderr).toMatch(/^Fix these settings\. /);
     expect(stdout).toMatch(
-      /^(failed .*\n( .*\n)+){3}skipped +10 checks .*\n +Reason: the configuration is wrong\.\n$/,
+      /^(failed .*\n +→ Right: .*\n){3}skipped +10 checks .*, clock: the configuration is wrong\n$/,
     );
     expect(of('configuration').map(({ outcome, detail }) => [outcome, detail.split(' ')[0]])).toEqual([
       ['failed', 'PORT=99999'],

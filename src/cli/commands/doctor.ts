@@ -11,6 +11,7 @@ import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type CheckOutcome, createFindings, type Finding } from '../doctor/finding.ts';
 import type { Output } from '../output.ts';
+import { configurationAdvice } from '../report-error.ts';
 
 export const command = defineCommand({
   description:
@@ -50,7 +51,10 @@ export const command = defineCommand({
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
     const listed = inOrder(shown, options.verbose === true);
     out.data(shown, () => inWords(listed, out));
-    if (problems.length > 0) return EXIT.config;
+    if (problems.length > 0) {
+      if (!out.json) out.note(configurationAdvice(problems));
+      return EXIT.config;
+    }
     return shown.some(({ outcome }) => outcome === 'failed') ? EXIT.no : EXIT.ok;
   },
 });
@@ -97,10 +101,11 @@ function inOrder(findings: readonly Finding[], isVerbose: boolean): Finding[] {
 
 function inShort(skipped: readonly Finding[]): Finding {
   const [reason = '', ...others] = new Set(skipped.map(({ detail }) => detail));
-  return createFindings(`${skipped.length} checks`).skipped(
-    skipped.map(({ check }) => check).join(', '),
-    others.length === 0 ? `Reason: ${reason}.` : '`agentd doctor --verbose` says why.',
-  );
+  const names = skipped.map(({ check }) => check).join(', ');
+  const { skipped: short } = createFindings(`${skipped.length} checks`);
+  return others.length > 0
+    ? short(names, '`agentd doctor --verbose` says why.')
+    : short(`${names}: ${reason}`);
 }
 
 function inWords(findings: readonly Finding[], { color, width }: Output): string {
@@ -110,7 +115,7 @@ function inWords(findings: readonly Finding[], { color, width }: Output): string
     .map(({ check, outcome, detail, advice }) => {
       const word = outcome.padEnd('skipped'.length);
       const colored = color ? styleText(COLORS[outcome], word, { validateStream: false }) : word;
-      const lines = [detail, ...(advice === undefined ? [] : [advice])].flatMap((text) =>
+      const lines = [detail, ...(advice === undefined ? [] : [`→ ${advice}`])].flatMap((text) =>
         wrapText(printable(text), Math.max(width - margin, 30)),
       );
       return `${colored}  ${check.padEnd(widest)}  ${lines.join(`\n${' '.repeat(margin)}`)}\n`;

@@ -20,7 +20,11 @@ type Adapter = [name: string, health: Health['adapters'][string]];
 
 const ADAPTER_COLUMNS: readonly Column<Adapter>[] = [
   { title: 'CHANNEL', text: ([name]) => channelInWords(name) },
-  { title: 'STATE', text: ([, { status }]) => status },
+  {
+    title: 'STATE',
+    text: ([, { status }]) => status,
+    color: ([, { status }]) => (status === 'ok' ? 'green' : 'yellow'),
+  },
   { title: 'DETAIL', text: ([, { detail }]) => detail && String(detail), narrow: 'wrap' },
 ];
 

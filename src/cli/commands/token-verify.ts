@@ -5,7 +5,7 @@ import { EXIT } from '../cli-error.ts';
 import { defineCommand, type OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { durationInWords, isoTime, isoTimeOrNull } from '../names/typed-values.ts';
-import type { Column, Output } from '../output.ts';
+import type { CellColor, Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
 
@@ -55,8 +55,15 @@ async function isSignedOut(
 
 const STEP_COLUMNS: readonly Column<Step>[] = [
   { title: 'CHECK', text: ({ check }) => check },
-  { title: 'OUTCOME', text: outcomeInWords, narrow: 'wrap' },
+  { title: 'OUTCOME', text: outcomeInWords, color: ({ outcome }) => STEP_COLORS[outcome], narrow: 'wrap' },
 ];
+
+const STEP_COLORS = {
+  ok: 'green',
+  off: 'yellow',
+  'not reached': 'gray',
+  failed: 'red',
+} as const satisfies Record<Step['outcome'], CellColor>;
 
 function inWords(
   report: TokenReport,

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it, vi } from 'vitest';
 import { readPage } from '../../../man/build/page.ts';
 import { COMMANDS } from '../../../src/cli/command.ts';
 import { HELP_TOPICS, INTENTS } from '../../../src/cli/help.ts';
@@ -106,6 +107,22 @@ describe('agentd help', () => {
     expect((await run('channels', '--help')).stdout).toContain('Usage: agentd channels');
     expect((await run('help', 'serve')).stdout).toContain('Usage: agentd serve');
   });
+
+  it.each([['help'], ['help', 'operate'], ['serve', '--help']])(
+    'has bold headings on a terminal with colors, and is otherwise the same: %s %s',
+    async (...argv) => {
+      vi.stubEnv('NO_COLOR', undefined);
+      const stdout = capture({ columns: 80 });
+      await runProgram(argv, { stdout, stderr: capture() });
+      vi.unstubAllEnvs();
+      const plain = (await run(...argv)).stdout;
+      expect(stripVTControlCharacters(stdout.text)).toBe(plain);
+      const bold = stdout.text.split('\n').filter((line) => line.startsWith('\u001b[1m'));
+      expect(bold.map(stripVTControlCharacters)).toEqual(
+        plain.split('\n').filter((line) => /^[A-Z].*:$/.test(line)),
+      );
+    },
+  );
 
   it('refuses an unknown word, and suggests a similar word', async () => {
     expect(await run('help', 'operat')).toEqual({

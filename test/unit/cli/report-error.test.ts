@@ -25,6 +25,22 @@ function configurationError(): Error {
 }
 
 describe('report-error', () => {
+  it('fits the text to the terminal, and keeps its indentation', () => {
+    const problem = {
+      setting: 'PORT',
+      value: 'x',
+      source: '.env',
+      problem: 'is no number',
+      right: 'a number from 0 on',
+    };
+    const terminal = capture({ columns: 24 });
+    reportError(new ConfigurationError([problem]), terminal);
+    expect(terminal.text).toContain('    right: a number from\n    0 on\n');
+    const file = capture();
+    reportError(new ConfigurationError([problem]), file);
+    expect(file.text).toContain('    right: a number from 0 on\n');
+  });
+
   it.each([
     [
       'an expected failure of a command',
