@@ -30,7 +30,7 @@ const TIME_MAX = 8_640_000_000_000;
 export interface Hint {
   message_id: string;
   user_id: string;
-  place: JsonObject;
+  reply_to: JsonObject;
   text: ChannelText;
   /** The kind of content that the text mentions; null if it mentions none. */
   what: ChannelText | null;
@@ -135,10 +135,10 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   }
   const text = content.kind === 'text' ? content.text : content.caption;
   const hint = hintFor(content);
-  const place = toPlace(number_id, who, group);
+  const reply_to = toPlace(number_id, who, group);
   // In a group, a picture is usually not meant for the agent, so it gets no hint.
   if (hint !== null && group === null)
-    parsed.hints.push({ message_id, user_id: who.user_id, place, ...hint });
+    parsed.hints.push({ message_id, user_id: who.user_id, reply_to, ...hint });
   if (text === undefined || isTooLong(text)) return group === null ? null : 'no text to read, in a group';
   parsed.messages.push({ ...toMessage(message, message_id, who, { number_id, group }), text });
   return null;

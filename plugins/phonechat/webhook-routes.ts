@@ -82,10 +82,10 @@ class Webhook {
       await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);
     for (const press of parsed.presses) await this.#take(press, request);
     for (const edited of parsed.edits) await this.#scope.edit(edited);
-    for (const { message_id, user_id, place, text, what } of parsed.hints) {
+    for (const { message_id, user_id, reply_to, text, what } of parsed.hints) {
       const values = { max: TEXT_MAX.toLocaleString('en'), what: what === null ? '' : this.#scope.say(what) };
       // The caption of a message is enqueued with the id of the message, so the hint needs another id.
-      await this.#scope.notify(place, this.#scope.say(text, values), {
+      await this.#scope.notify(reply_to, this.#scope.say(text, values), {
         message_id: `hint:${message_id}`,
         user_id,
         throttle_key: user_id,

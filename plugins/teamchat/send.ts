@@ -145,11 +145,11 @@ export class StatusLine {
     this.#call = call;
   }
 
-  async show(place: JsonObject): Promise<void> {
-    if (this.#forbidden || !isInThread(place)) return;
-    const key = JSON.stringify(place);
+  async show(reply_to: JsonObject): Promise<void> {
+    if (this.#forbidden || !isInThread(reply_to)) return;
+    const key = JSON.stringify(reply_to);
     if (this.#underWay.has(key)) return;
-    const showing = this.#set(place, this.#scope.say(TEXTS.thinking)).finally(() =>
+    const showing = this.#set(reply_to, this.#scope.say(TEXTS.thinking)).finally(() =>
       this.#underWay.delete(key),
     );
     this.#underWay.set(key, showing);
@@ -157,8 +157,9 @@ export class StatusLine {
   }
 
   /** Clears a status that is still being set: if it arrived after the answer, it would remain for two minutes. */
-  answered(place: JsonObject): void {
-    if (this.#underWay.size > 0) this.#underWay.get(JSON.stringify(place))?.then(() => this.#set(place, ''));
+  answered(reply_to: JsonObject): void {
+    if (this.#underWay.size > 0)
+      this.#underWay.get(JSON.stringify(reply_to))?.then(() => this.#set(reply_to, ''));
   }
 
   async #set({ channel, thread_ts }: JsonObject, status: string): Promise<void> {

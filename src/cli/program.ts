@@ -151,7 +151,7 @@ async function withChannelNames(
     const value = options[name];
     if (isChannel && typeof value === 'string') resolved[name] = await named(value);
   }
-  const words = args.map((word, place) => (known[place]?.isChannel ? named(word) : word));
+  const words = args.map((word, index) => (known[index]?.isChannel ? named(word) : word));
   return { args: await Promise.all(words), options: resolved };
 }
 

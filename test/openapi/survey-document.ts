@@ -140,13 +140,13 @@ function entryOf(path: string, operations: OpenApiEntry['operations']): OpenApiE
   const place = { setting: 'tools[0]', source: 'survey' };
   return {
     kind: 'openapi',
-    place: 'tools[0]',
+    location: 'tools[0]',
     name: 'api',
     path,
     base_url: API,
     headers: {},
     operations,
-    places: { document: place, operations: {} },
+    locations: { document: place, operations: {} },
   };
 }
 

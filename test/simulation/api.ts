@@ -20,7 +20,7 @@ export interface ApiCall {
   person: PersonKey | null;
 }
 
-const ENTRY: ModuleEntry = { kind: 'module', place: 'tools[0]', module: 'orders', folder: '/' };
+const ENTRY: ModuleEntry = { kind: 'module', location: 'tools[0]', module: 'orders', folder: '/' };
 export const API_SOURCE = describeSource(ENTRY, undefined);
 /**
  * The name of the tool for a plan. For idempotent tools, the API does not repeat a write with a key that it already

@@ -38,7 +38,7 @@ export function mcpSource(
 ): SourceUnderTest {
   const entry: McpEntry = {
     kind: 'mcp',
-    place: 'tools[0] (agentd.yaml, line 1)',
+    location: 'tools[0] (agentd.yaml, line 1)',
     name: 'docs',
     server,
     headers: {},

@@ -32,7 +32,7 @@ export function entryOf(
   return openApiEntry({
     path,
     operations,
-    places: {
+    locations: {
       document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 2' },
       operations: Object.fromEntries(places),
     },

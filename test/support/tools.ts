@@ -39,13 +39,13 @@ export function toolOf(rest: Partial<Tool> = {}): Tool {
 export function openApiEntry(rest: Partial<OpenApiEntry> = {}): OpenApiEntry {
   return {
     kind: 'openapi',
-    place: 'tools[0] (agentd.yaml, line 1)',
+    location: 'tools[0] (agentd.yaml, line 1)',
     name: 'shop',
     path: '/nowhere/shop.yaml',
     base_url: 'https://api.example.com',
     headers: {},
     operations: {},
-    places: { document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 1' }, operations: {} },
+    locations: { document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 1' }, operations: {} },
     ...rest,
   };
 }

@@ -17,7 +17,7 @@ export function faultsOfMessage(
   secrets: readonly string[],
 ): string[] {
   const isPush = plugin.delivery === 'push';
-  const faults = checkMessage(message, plugin, 'message').map(inWords);
+  const faults = checkMessage(message, plugin, 'message').map(formatFieldError);
   if (leaks(JSON.stringify(message), secrets))
     faults.push('the message must not contain a secret of the settings');
   if (!isPush) return faults;
@@ -54,7 +54,7 @@ export function faultsOfEdit({ message_id, text }: EditedMessage): string[] {
   return faults;
 }
 
-function inWords({ field, message }: FieldError): string {
+function formatFieldError({ field, message }: FieldError): string {
   return `${field} ${message}`;
 }
 

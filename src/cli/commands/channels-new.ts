@@ -34,7 +34,7 @@ export const command = defineCommand({
     if (chosen === '') throw usageError('--directory names no directory');
     const directory = resolve(chosen);
     const files = await scaffold(name, directory);
-    out.data({ name, directory, files }, () => inWords(name, chosen, files));
+    out.data({ name, directory, files }, () => formatFiles(name, chosen, files));
   },
 });
 
@@ -49,7 +49,7 @@ async function requireName(name: string): Promise<void> {
   );
 }
 
-function inWords(name: string, directory: string, files: readonly string[]): string {
+function formatFiles(name: string, directory: string, files: readonly string[]): string {
   const folder = printable(/^[./~]/.test(directory) ? directory : `./${directory}`);
   return [
     `wrote the channel ${name} to ${folder}: ${files.length} files; start with README.md`,

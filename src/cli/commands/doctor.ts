@@ -50,7 +50,7 @@ export const command = defineCommand({
     else findings.push(...(await checkAll(await toSettings(found.effective), found)));
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
     const listed = inOrder(shown, options.verbose === true);
-    out.data(shown, () => inWords(listed, out));
+    out.data(shown, () => formatFindings(listed, out));
     if (problems.length > 0) {
       if (!out.json) out.note(configurationAdvice(problems));
       return EXIT.config;
@@ -108,7 +108,7 @@ function inShort(skipped: readonly Finding[]): Finding {
     : short(`${names}: ${reason}`);
 }
 
-function inWords(findings: readonly Finding[], { color, width }: Output): string {
+function formatFindings(findings: readonly Finding[], { color, width }: Output): string {
   const widest = Math.max(...findings.map(({ check }) => check.length));
   const margin = 'skipped'.length + 2 + widest + 2;
   return findings

@@ -14,7 +14,7 @@ import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { caseFiles } from '../eval/files.ts';
 import { casesAsJUnit } from '../eval/junit.ts';
-import { CASE_COLUMNS, failuresInWords, placeOf, summarize } from '../eval/report.ts';
+import { CASE_COLUMNS, failuresInWords, locationOf, summarize } from '../eval/report.ts';
 import { namedAgent } from '../names/named-agent.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { askAboutProvider } from './replay.ts';
@@ -72,7 +72,7 @@ export const command = defineCommand({
     });
     if (problems.length > 0)
       throw refused(
-        problems.map(({ problem, ...at }) => ({ place: placeOf(at), problem })),
+        problems.map(({ problem, ...at }) => ({ location: locationOf(at), problem })),
         'Check the name, the configuration file, and that the source of the tool can be reached.',
       );
     const judged = results.map((result) => ({ ...result, before: before?.get(result.name) ?? null }));
@@ -102,7 +102,7 @@ async function readAll(paths: readonly string[]): Promise<EvalCase[]> {
   for (const one of cases) {
     const other = names.get(one.name);
     if (other)
-      problems.push({ place: placeOf(one), problem: `has the name of another case: \`${one.name}\`` });
+      problems.push({ location: locationOf(one), problem: `has the name of another case: \`${one.name}\`` });
     names.set(one.name, one);
   }
   if (problems.length > 0) throw refused(problems, 'See `agentd config schema eval`.');
@@ -110,12 +110,12 @@ async function readAll(paths: readonly string[]): Promise<EvalCase[]> {
 }
 
 interface Problem {
-  place: string;
+  location: string;
   problem: string;
 }
 
 function refused(problems: readonly Problem[], advice: string): Error {
-  const lines = problems.map(({ place, problem }) => printable(`${place}: ${problem}`));
+  const lines = problems.map(({ location, problem }) => printable(`${location}: ${problem}`));
   return usageError(
     lines.length === 1 ? (lines[0] ?? '') : `${lines.length} problems:\n${lines.join('\n')}`,
     advice,

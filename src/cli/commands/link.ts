@@ -75,7 +75,7 @@ export const command = defineCommand({
       throw invalid(again.reason);
     };
     const linked = await withStoreOrCreate(options, validate, linkIn, out.note);
-    out.data(toView(linked, channel, user_id), () => inWords(linked, channel, user_id));
+    out.data(toView(linked, channel, user_id), () => formatOutcome(linked, channel, user_id));
   },
 });
 
@@ -161,7 +161,7 @@ function toView({ verdict, expires_at, replaced }: Linked, { name }: LinkableCha
   };
 }
 
-function inWords(
+function formatOutcome(
   { verdict, expires_at, replaced }: Linked,
   { name }: LinkableChannel,
   user_id: string,

@@ -61,14 +61,14 @@ export const command = defineCommand({
       await noteAudit(desk.store, { command: 'person erase', who });
       return { erased: await eraseAll(who, desk), not_covered: notCovered(desk.store) };
     });
-    out.data({ erased, not_covered }, () => inWords(erased, who));
+    out.data({ erased, not_covered }, () => formatErased(erased, who));
     out.note(`Not covered: ${not_covered.join(' and ')}. Delete the existing ones yourself.`);
     return Object.values(erased).some((count) => count > 0) ? EXIT.ok : EXIT.no;
   },
 });
 
 /** The result in words. If there was nothing to erase, it says so, because the id may be misspelled. */
-function inWords(erased: Readonly<Record<string, number>>, who: Who): string {
+function formatErased(erased: Readonly<Record<string, number>>, who: Who): string {
   const kinds = Object.entries(erased).filter(([, count]) => count > 0);
   if (kinds.length === 0) return `nothing was stored about ${whoInWords(who)}`;
   const counts = kinds.map(([kind, count]) => `${kind} ${count}`).join(', ');

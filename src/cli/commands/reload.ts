@@ -39,7 +39,7 @@ export const command = defineCommand({
       ...answers.map(({ host, pid, report }) => ({ host, pid, ...report })),
       ...silent.map(({ host, pid }) => ({ host, pid, outcome: 'no answer' as const })),
     ];
-    out.data({ daemons: views }, () => answers.map(inWords).join('\n'));
+    out.data({ daemons: views }, () => answers.map(formatAnswer).join('\n'));
     for (const { host, pid } of silent)
       out.note(
         `${describeDaemon(host, pid)} has not answered within ${wait_ms / 1000} seconds; see its log.`,
@@ -64,7 +64,7 @@ function describeDaemon(host: string, pid: number): string {
 }
 
 /** One answer: a line with the outcome, and a line for each thing that has changed or is wrong. */
-function inWords({ host, pid, report }: ReloadAnswer): string {
+function formatAnswer({ host, pid, report }: ReloadAnswer): string {
   const { changes, restart, warnings, problems, reason, agent_digest } = report;
   const { added, removed, changed } = changes.tools;
   const heads = {

@@ -29,7 +29,7 @@ export const command = defineCommand({
     const now = Date.now();
     const examined = await examine(token);
     const report = tokenReport(examined);
-    out.data(report, () => inWords(report, examined.steps, new Secret(token).hint(), now, out));
+    out.data(report, () => formatReport(report, examined.steps, new Secret(token).hint(), now, out));
     if (examined.claims !== null && report.valid && (await isSignedOut(examined.claims, options)))
       out.note(
         'note: the person has signed out at the site since this token was issued; the daemon refuses it (Signed Out)',
@@ -65,7 +65,7 @@ const STEP_COLORS = {
   failed: 'red',
 } as const satisfies Record<Step['outcome'], CellColor>;
 
-function inWords(
+function formatReport(
   report: TokenReport,
   steps: readonly Step[],
   hint: string,

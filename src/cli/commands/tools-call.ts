@@ -86,7 +86,7 @@ export const command = defineCommand({
       { log },
     );
     const places = await Promise.all(report.requests.map(({ credential }) => unusualPlace(credential)));
-    out.data(report, () => inWords(report, places));
+    out.data(report, () => formatReport(report, places));
     return report.ok ? EXIT.ok : EXIT.no;
   },
 });
@@ -133,7 +133,7 @@ async function askFirst(
   });
 }
 
-function inWords(
+function formatReport(
   { requests, ok, result, message, headers: told = {} }: CallReport,
   places: readonly (string | null)[],
 ): string {

@@ -41,11 +41,11 @@ export const command = defineCommand({
     ];
     await writeNewFiles(files, 'Choose another name, or another directory with --directory.');
     const paths = files.map(({ path }) => path);
-    out.data({ name, files: paths }, () => inWords(name, paths));
+    out.data({ name, files: paths }, () => formatFiles(name, paths));
   },
 });
 
-function inWords(name: string, [module = '', test = '']: readonly string[]): string {
+function formatFiles(name: string, [module = '', test = '']: readonly string[]): string {
   const path = (file: string) => {
     const short = relative(process.cwd(), file);
     return printable(short.startsWith('.') ? file : `./${short}`);

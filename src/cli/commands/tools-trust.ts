@@ -41,7 +41,7 @@ export const command = defineCommand({
       before: toView(trusted),
       trusted: toView(changed ?? trusted),
     };
-    out.data(view, () => inWords(tool));
+    out.data(view, () => formatTool(tool));
   },
 });
 
@@ -77,7 +77,7 @@ function toView({ digest, title, description, schema }: ToolDefinition) {
   return { digest, title, description, schema: JSON.parse(schema) as unknown };
 }
 
-function inWords({ name, source, trusted, changed }: ToolDigest): string {
+function formatTool({ name, source, trusted, changed }: ToolDigest): string {
   if (!changed) return `${name} has not changed. Its digest is ${trusted.digest}.`;
   const parts: [string, string, string][] = [
     ['title', trusted.title ?? '(none)', changed.title ?? '(none)'],

@@ -146,13 +146,13 @@ export async function checkStateDirectory(path: string): Promise<Finding[]> {
   if (free < SPACE_GOOD)
     findings.push(
       (free < SPACE_MIN ? directory.failed : directory.warning)(
-        `the disk of ${path} has ${inWords(free)} left`,
+        `the disk of ${path} has ${formatBytes(free)} left`,
         'Free some space: on a full disk, the daemon refuses platform messages and cannot store answers.',
       ),
     );
   return findings.length > 0
     ? findings
-    : [directory.ok(`${path} is private, its disk has ${inWords(free)} left`)];
+    : [directory.ok(`${path} is private, its disk has ${formatBytes(free)} left`)];
 }
 
 /**
@@ -178,7 +178,7 @@ async function freeSpace(path: string): Promise<number> {
   return bavail * bsize;
 }
 
-function inWords(bytes: number): string {
+function formatBytes(bytes: number): string {
   const mib = Math.floor(bytes / MIB);
   return mib < 10 * 1024 ? `${mib} MiB` : `${Math.floor(mib / 1024)} GiB`;
 }

@@ -42,7 +42,7 @@ export function failuresInWords(results: readonly CaseResult[]): string[] {
       const more = failures.length - SHOWN_MAX;
       return [
         '',
-        `${name} (${placeOf({ file, line })})`,
+        `${name} (${locationOf({ file, line })})`,
         ...shown,
         ...(more > 0 ? [`  and ${more} more`] : []),
       ];
@@ -50,7 +50,7 @@ export function failuresInWords(results: readonly CaseResult[]): string[] {
 }
 
 /** Where a case is written: `orders.yaml, line 4`. */
-export function placeOf({ file, line }: Pick<EvalCase, 'file' | 'line'>): string {
+export function locationOf({ file, line }: Pick<EvalCase, 'file' | 'line'>): string {
   return line === null ? file : `${file}, line ${line}`;
 }
 

@@ -157,10 +157,10 @@ const HOUR_MS = 60 * MINUTE_MS;
  */
 export function budgetNotice(texts: LocalTexts, retry_after_ms: number | null): string {
   if (retry_after_ms === null) return texts.say('budget_too_long');
-  return texts.say('budget_notice', { wait: inWords(texts, retry_after_ms) });
+  return texts.say('budget_notice', { wait: formatWait(texts, retry_after_ms) });
 }
 
-function inWords(texts: LocalTexts, ms: number): string {
+function formatWait(texts: LocalTexts, ms: number): string {
   if (ms <= MINUTE_MS) return texts.say('wait_minute');
   if (ms <= HOUR_MS) return texts.say('wait_minutes', { count: String(Math.ceil(ms / MINUTE_MS)) });
   const hours = Math.ceil(ms / HOUR_MS);

@@ -13,7 +13,7 @@ type Ended = Pick<
 export class RunRecorder {
   #given: GivenTurn | null = null;
   #offered: RecordedRun['tools'] = [];
-  readonly #places = new Map<string, number>();
+  readonly #indexes = new Map<string, number>();
   readonly #messages: unknown[] = [];
   readonly #modelCalls: RecordedModelCall[] = [];
   readonly #toolCalls: RecordedToolCall[] = [];
@@ -67,18 +67,18 @@ export class RunRecorder {
 
   /** Notes each message once, because every prompt of a run repeats the one before. */
   #recordMessages(messages: readonly unknown[]): number[] | null {
-    const places: number[] = [];
+    const indexes: number[] = [];
     for (const message of messages) {
       const json = JSON.stringify(message);
-      let place = this.#places.get(json);
-      if (place === undefined) {
+      let index = this.#indexes.get(json);
+      if (index === undefined) {
         this.#size += json.length;
         if (this.#size > PROMPTS_MAX) return null;
-        place = this.#messages.push(JSON.parse(json)) - 1;
-        this.#places.set(json, place);
+        index = this.#messages.push(JSON.parse(json)) - 1;
+        this.#indexes.set(json, index);
       }
-      places.push(place);
+      indexes.push(index);
     }
-    return places;
+    return indexes;
   }
 }

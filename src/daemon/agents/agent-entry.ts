@@ -1,3 +1,5 @@
+import type { EntryLocation } from '../tools/source-entry.ts';
+
 /** One agent of the configuration file, checked. */
 export interface AgentEntry {
   readonly name: string;
@@ -14,17 +16,12 @@ export interface AgentEntry {
   /** The share of persons whom it answers, among those whose messages fit, in percent. Null: all of them. */
   readonly canary_percent: number | null;
   /** Where the entry is, for problems: `agents[0]`, and `agentd.yaml, line 14`. */
-  readonly place: Place;
-}
-
-interface Place {
-  readonly setting: string;
-  readonly source: string;
+  readonly location: EntryLocation;
 }
 
 export interface ListedTool {
   readonly name: string;
-  readonly place: Place;
+  readonly location: EntryLocation;
 }
 
 /** Values of which one must fit, for each member that is present. */
@@ -56,5 +53,5 @@ export const ONLY_AGENT: AgentEntry = {
   memory: true,
   when: null,
   canary_percent: null,
-  place: { setting: 'agents', source: 'default' },
+  location: { setting: 'agents', source: 'default' },
 };

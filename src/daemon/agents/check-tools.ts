@@ -11,11 +11,11 @@ export function checkListedTools(entries: readonly AgentEntry[], known: readonly
   return entries.flatMap(({ tools = [] }) =>
     tools
       .filter(({ name }) => !names.has(name))
-      .map(({ name, place }) => {
+      .map(({ name, location }) => {
         const meant = nearest(name, known, 2)?.name;
         const right = 'the name of a tool, as `agentd tools list` shows it';
         return {
-          ...place,
+          ...location,
           value: name,
           problem: 'is not the name of a tool',
           right: meant === undefined ? right : `${meant}? ${right}`,

@@ -31,7 +31,7 @@ export async function loadAgents(
       agents.push({ entry, settings: own, ...agent });
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
-      problems.push(...error.problems.map((problem) => placed(problem, entry)));
+      problems.push(...error.problems.map((problem) => located(problem, entry)));
     }
   }
   // Agents that share a setting have the same problem with it.
@@ -46,7 +46,7 @@ function isOwnModule(settings: LoadSettings): boolean {
 
 /** The settings of the daemon, with those of the entry in their place. @throws ConfigurationError */
 export function mergeSettings<Given extends LoadSettings>(
-  { instructions, model, place }: AgentEntry,
+  { instructions, model, location }: AgentEntry,
   settings: Given,
 ): Given {
   const { AGENT_RUNTIME, AGENT_MODEL, AGENT_BASE_URL } = settings;
@@ -56,7 +56,7 @@ export function mergeSettings<Given extends LoadSettings>(
     const problem = `needs a language model, but AGENT_RUNTIME is ${AGENT_RUNTIME}`;
     const right = 'no `model`, or AGENT_RUNTIME unset';
     throw new ConfigurationError([
-      { setting: `${place.setting}.model`, value: model, source: place.source, problem, right },
+      { setting: `${location.setting}.model`, value: model, source: location.source, problem, right },
     ]);
   }
   if (model === BUILTIN) return { ...own, AGENT_RUNTIME: BUILTIN };
@@ -75,12 +75,12 @@ function parseProvider(model: string | undefined): string | undefined {
   return model?.includes(':') ? model.slice(0, model.indexOf(':')) : undefined;
 }
 
-/** The problem at the place where the operator has written the value. */
-function placed(problem: SettingProblem, { place, model, instructions }: AgentEntry): SettingProblem {
+/** The problem at the location where the operator has written the value. */
+function located(problem: SettingProblem, { location, model, instructions }: AgentEntry): SettingProblem {
   const { setting } = problem;
   if (setting === 'AGENT_MODEL' && model !== undefined)
-    return { ...problem, setting: `${place.setting}.model`, value: model, source: place.source };
+    return { ...problem, setting: `${location.setting}.model`, value: model, source: location.source };
   if (setting === 'AGENT_INSTRUCTIONS' && instructions !== undefined)
-    return { ...problem, setting: `${place.setting}.instructions`, source: place.source };
+    return { ...problem, setting: `${location.setting}.instructions`, source: location.source };
   return problem;
 }

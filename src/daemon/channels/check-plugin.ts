@@ -2,7 +2,7 @@ import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { fileSetting, readValue } from '../settings/value.ts';
 import {
-  inWords,
+  describeValue,
   isAbsentOr,
   isFunction,
   type Refusal,
@@ -188,7 +188,7 @@ function checkBounds(
     return unfit(
       `the range of ${name}`,
       `\`min\` and \`max\`, ${words}, \`min\` not above \`max\``,
-      `${inWords(min)} to ${inWords(max)}`,
+      `${describeValue(min)} to ${describeValue(max)}`,
     );
   if (kind === 'choice' && !(Array.isArray(choices) && choices.length > 0 && choices.every(isText))) {
     return unfit(`\`choices\` of ${name}`, 'a list of texts', choices);

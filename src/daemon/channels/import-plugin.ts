@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CHANNEL_API_VERSION } from '../../channel/index.ts';
-import { importModule, inWords, type Refusal } from './modules/import-module.ts';
+import { describeValue, importModule, type Refusal } from './modules/import-module.ts';
 
 export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: false; refusal: Refusal };
 
@@ -16,13 +16,13 @@ export async function importPlugin(file: string): Promise<Imported> {
   const { value: plugin } = imported;
   if (typeof plugin !== 'object' || plugin === null) {
     return refuse(
-      `has ${inWords(plugin)} as default export`,
+      `has ${describeValue(plugin)} as default export`,
       'a channel plugin (an object) as default export',
     );
   }
   const { apiVersion } = plugin as { apiVersion?: unknown };
   if (apiVersion !== CHANNEL_API_VERSION) {
-    const found = apiVersion === undefined ? 'no apiVersion' : `apiVersion ${inWords(apiVersion)}`;
+    const found = apiVersion === undefined ? 'no apiVersion' : `apiVersion ${describeValue(apiVersion)}`;
     return refuse(
       `has ${found}, but this agentd supports ${CHANNEL_API_VERSION}`,
       `a version of the plugin for apiVersion ${CHANNEL_API_VERSION}, or another version of agentd`,

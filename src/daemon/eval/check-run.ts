@@ -44,7 +44,7 @@ function findFailures({ expect }: EvalTurn, { reply, asks, failure, calls }: Tur
   if (expect.calls !== null && !areCalls(expect.calls, calls) && !areCalls(expect.calls, made))
     found.push({
       what: 'calls',
-      detail: `expected ${inWords(expect.calls)}; made ${inWords(calls)}`,
+      detail: `expected ${formatCalls(expect.calls)}; made ${formatCalls(calls)}`,
     });
   return found;
 }
@@ -71,7 +71,7 @@ function areCalls(expected: Calls, made: Calls): boolean {
   );
 }
 
-function inWords(calls: Calls): string {
+function formatCalls(calls: Calls): string {
   if (calls.length === 0) return 'no calls';
   return calls
     .map(({ tool, args }) => `${tool}${JSON.stringify(args) === '{}' ? '' : ` ${JSON.stringify(args)}`}`)

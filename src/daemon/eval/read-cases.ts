@@ -54,7 +54,7 @@ export interface EvalTurn {
 
 export interface CaseProblem {
   /** `orders.yaml, line 4` */
-  place: string;
+  location: string;
   problem: string;
 }
 
@@ -67,24 +67,24 @@ const FILE_MAX = 16_777_216;
 export function readCases(file: string, content: string): { cases: EvalCase[]; problems: CaseProblem[] } {
   const problems: CaseProblem[] = [];
   const findLine = createLineFinder(content);
-  const place = (path: DocumentPath) => {
+  const locate = (path: DocumentPath) => {
     const line = findLine(path);
     return line === null ? file : `${file}, line ${line}`;
   };
   const document = parse(content);
   if (!document.ok)
-    return { cases: [], problems: [{ place: `${file}${document.at}`, problem: document.problem }] };
+    return { cases: [], problems: [{ location: `${file}${document.at}`, problem: document.problem }] };
   if (!Array.isArray(document.value))
-    return { cases: [], problems: [{ place: file, problem: 'is not a list of cases' }] };
+    return { cases: [], problems: [{ location: file, problem: 'is not a list of cases' }] };
   const cases: EvalCase[] = [];
   for (const [index, written] of document.value.entries()) {
-    const found = problemsOfSchema([written]).map((problem) => ({ place: place([index]), problem }));
+    const found = problemsOfSchema([written]).map((problem) => ({ location: locate([index]), problem }));
     if (found.length > 0) {
       problems.push(...found);
       continue;
     }
     const report = (path: DocumentPath, problem: string) =>
-      void problems.push({ place: place([index, ...path]), problem });
+      void problems.push({ location: locate([index, ...path]), problem });
     cases.push({ ...readCase(written as Written, report), file, line: findLine([index]) });
   }
   return { cases, problems };

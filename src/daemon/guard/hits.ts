@@ -38,9 +38,9 @@ export function hitCount({ start, end }: Hits): number {
   return end - start;
 }
 
-/** The newest hit for `place` 1, the second newest for 2, and so on. Undefined if there are fewer hits. */
-export function newestHit<H extends Hit>({ array, start, end }: Hits<H>, place = 1): H | undefined {
-  return end - place < start ? undefined : array[end - place];
+/** The newest hit for `nth` 1, the second newest for 2, and so on. Undefined if there are fewer hits. */
+export function newestHit<H extends Hit>({ array, start, end }: Hits<H>, nth = 1): H | undefined {
+  return end - nth < start ? undefined : array[end - nth];
 }
 
 /** The number of hits that happened later than `after`. */
@@ -63,8 +63,8 @@ export function countWith<H extends Hit>(
   const isNewest = at >= (newestHit(hits)?.at ?? at);
   if (counts === undefined && isNewest) return hits.end - from + 1;
   const times: number[] = [];
-  for (let place = from; place < hits.end; place++) {
-    const hit = hits.array[place] as H;
+  for (let index = from; index < hits.end; index++) {
+    const hit = hits.array[index] as H;
     if (hit.at >= at + window_ms) break;
     if (counts === undefined || counts(hit)) times.push(hit.at);
   }
@@ -79,9 +79,9 @@ export function countWith<H extends Hit>(
 export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number): AddedHit<H> {
   const matters = ({ at, counted_at }: H) =>
     at > hit.at - keep_ms || (counted_at > hit.counted_at - keep_ms && counted_at <= hit.counted_at);
-  let place = hits.start;
-  while (place < hits.end && !matters(hits.array[place] as H)) place++;
-  return { hit, dropped: place - hits.start };
+  let index = hits.start;
+  while (index < hits.end && !matters(hits.array[index] as H)) index++;
+  return { hit, dropped: index - hits.start };
 }
 
 /** The hits with one more hit added. */
@@ -89,15 +89,15 @@ export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<
   const { end } = hits;
   const array = hits.array as H[];
   const start = hits.start + dropped;
-  const place = firstAfter({ array, start, end }, hit.at);
+  const index = firstAfter({ array, start, end }, hit.at);
   // The hit can be pushed, because values that share the array ignore everything beyond the end of their slice. Once
   // half of the array is unused, a new array is made.
-  if (place === end && end === array.length && start <= end / 2) {
+  if (index === end && end === array.length && start <= end / 2) {
     array.push(hit);
     return { array, start, end: end + 1 };
   }
   if (start === end) return toHits([hit]);
-  return toHits([...array.slice(start, place), hit, ...array.slice(place, end)]);
+  return toHits([...array.slice(start, index), hit, ...array.slice(index, end)]);
 }
 
 /**

@@ -22,9 +22,9 @@ export class ResponseHead {
       this.#res.setHeader(name, value);
       return;
     }
-    const place = findName(this.#fields, name);
-    if (place === -1) this.#fields.push(name, value);
-    else this.#fields.splice(place, 2, name, value);
+    const index = findName(this.#fields, name);
+    if (index === -1) this.#fields.push(name, value);
+    else this.#fields.splice(index, 2, name, value);
   }
 
   setAll(headers: Readonly<Record<string, Value>>): void {

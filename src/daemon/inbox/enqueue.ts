@@ -80,8 +80,8 @@ export async function enqueue(
     'messages accepted',
   );
   worker.wake();
-  let place = 0;
-  return left.map((message) => (message === null ? 'kept' : (outcomes[place++] as EnqueueOutcome)));
+  let next = 0;
+  return left.map((message) => (message === null ? 'kept' : (outcomes[next++] as EnqueueOutcome)));
 }
 
 /**

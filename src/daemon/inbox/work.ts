@@ -215,8 +215,8 @@ export class InboxWorker {
     const holds = await Promise.all(
       lanes.map(([kind, platforms]) => inbox.holdsInterrupted(kind, platforms)),
     );
-    for (const [place, [kind, platforms]] of lanes.entries()) {
-      if (!holds[place]) continue;
+    for (const [index, [kind, platforms]] of lanes.entries()) {
+      if (!holds[index]) continue;
       if (this.#claims.size > 0 || (await this.#take(kind, platforms, 1, 'interrupted')) > 0) return true;
     }
     return false;

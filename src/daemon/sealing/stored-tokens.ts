@@ -104,8 +104,8 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
   const pass = async (mark: string) => {
     let count = 0;
     for await (const texts of store.storedTokens(mark)) {
-      for (let place = 0; place < texts.length && !stopped; place += BITE)
-        count += (await Promise.all(texts.slice(place, place + BITE).map(reseal))).filter(Boolean).length;
+      for (let index = 0; index < texts.length && !stopped; index += BITE)
+        count += (await Promise.all(texts.slice(index, index + BITE).map(reseal))).filter(Boolean).length;
       if (stopped) return count;
     }
     for await (const turn_id of store.recordings.sealedUnlike(mark)) {

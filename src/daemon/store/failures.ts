@@ -44,9 +44,9 @@ export class RestoreRefused extends Error {
 export class StoreLocked extends Error {
   readonly code = 'StoreLocked';
 
-  /** @param place the path of the database, for people. */
-  constructor(place: string) {
-    super(`Another daemon is using the store at ${place}.`);
+  /** @param location the path of the database, for people. */
+  constructor(location: string) {
+    super(`Another daemon is using the store at ${location}.`);
     this.name = 'StoreLocked';
   }
 }
@@ -55,9 +55,9 @@ export class StoreLocked extends Error {
 export class StoreMissing extends Error {
   readonly code = 'StoreMissing';
 
-  /** @param place the path where the database would be. */
-  constructor(place: string) {
-    super(`There is no store at ${place} yet; the daemon creates it when it first starts.`);
+  /** @param location the path where the database would be. */
+  constructor(location: string) {
+    super(`There is no store at ${location} yet; the daemon creates it when it first starts.`);
     this.name = 'StoreMissing';
   }
 }
@@ -70,12 +70,12 @@ export class StoreOfAnotherLayout extends Error {
   readonly code = 'StoreOfAnotherLayout';
 
   /**
-   * @param place the path of the database or the address of the server, for people.
+   * @param location the path of the database or the address of the server, for people.
    * @param difference what is different, for people.
    */
-  constructor(place: string, difference: string) {
+  constructor(location: string, difference: string) {
     super(
-      `The store at ${place} was written by another version of agentd: its layout differs (${difference}). Nothing was changed.`,
+      `The store at ${location} was written by another version of agentd: its layout differs (${difference}). Nothing was changed.`,
     );
     this.name = 'StoreOfAnotherLayout';
   }

@@ -116,7 +116,7 @@ function userId(user_id: string): string {
 
 export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
   /** The newest traces of each ring that the query selects, in the order of storing. */
-  const found = async (query: RingQuery<KeptTrace>) => {
+  const findInBoth = async (query: RingQuery<KeptTrace>) => {
     const both = await Promise.all([rings.answered, rings.refused].map((ring) => kernel.found(ring, query)));
     return both
       .flat()
@@ -124,12 +124,12 @@ export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
       .map(({ trace }) => trace);
   };
   const newest = async (query: Omit<RingQuery<KeptTrace>, 'limit'>) =>
-    (await found({ ...query, limit: TRACES_FOUND_MAX })).slice(-TRACES_FOUND_MAX);
+    (await findInBoth({ ...query, limit: TRACES_FOUND_MAX })).slice(-TRACES_FOUND_MAX);
   return {
     keep: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.answered, trace)),
     keepRefused: (trace, client = null) =>
       kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace, client)),
-    recent: (limit) => found({ limit }),
+    recent: (limit) => findInBoth({ limit }),
     find: (id) => newest({ id }),
     findOf: ({ platform, user_id }) =>
       newest({

@@ -11,7 +11,7 @@ export type SourceEntry = OpenApiEntry | McpEntry | ModuleEntry;
 
 interface Entry {
   /** The location of the entry, for messages: for example `tools[0] (agentd.yaml, line 12)`. */
-  readonly place: string;
+  readonly location: string;
 }
 
 /** The part of an entry that applies to all of its tools. */
@@ -39,14 +39,14 @@ export interface OpenApiEntry extends Entry, SourcePolicy {
    * The locations of the entry and its operations in the configuration file. Problems with the document name these
    * locations.
    */
-  readonly places: {
-    readonly document: EntryPlace;
-    readonly operations: Readonly<Record<string, EntryPlace>>;
+  readonly locations: {
+    readonly document: EntryLocation;
+    readonly operations: Readonly<Record<string, EntryLocation>>;
   };
 }
 
 /** A location in the configuration file, as it is named in a problem. */
-export interface EntryPlace {
+export interface EntryLocation {
   /** For example `tools[0].operations.listOrders`. */
   readonly setting: string;
   /** For example `agentd.yaml, line 14`. */

@@ -29,12 +29,12 @@ export function findNameProblem(name: string): Pick<SettingProblem, 'value' | 'p
  * The names under which the tools of an entry are offered. The keys are the names that the server uses.
  * @throws ConfigurationError if two tools have the same name, or a name is too long.
  */
-export function toolNames({ name: prefix, tools, place }: McpEntry): ReadonlyMap<string, string> {
+export function toolNames({ name: prefix, tools, location }: McpEntry): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const problems: SettingProblem[] = [];
   for (const [own, { as }] of Object.entries(tools)) {
     const name = toolName(prefix, own, as);
-    const at = { setting: `${place}: tools.${own}`, source: null };
+    const at = { setting: `${location}: tools.${own}`, source: null };
     const wrong = findNameProblem(name);
     if (wrong !== null) problems.push({ ...at, ...wrong });
     if ([...names.values()].includes(name))

@@ -4,7 +4,7 @@ import { fits } from '../../../src/daemon/eval/eval-tools.ts';
 import { readCases } from '../../../src/daemon/eval/read-cases.ts';
 
 const problemsOf = (text: string) =>
-  readCases('cases.yaml', text).problems.map(({ place, problem }) => `${place}: ${problem}`);
+  readCases('cases.yaml', text).problems.map(({ location, problem }) => `${location}: ${problem}`);
 
 describe('a file of cases', () => {
   it('is read with its defaults', () => {

@@ -11,7 +11,7 @@ async function open(): Promise<ConfirmationWorld> {
   const source = describeSource(
     {
       kind: 'mcp',
-      place: 'tools[0]',
+      location: 'tools[0]',
       name: 'crm_*1*',
       server: { url: 'https://crm.example.com/mcp' },
       credentials: 'user',

@@ -178,7 +178,7 @@ test('a token that a cookie cannot contain is not sent', async () => {
 
 test('a module has the form of its entry, and the built-in tools have a bearer token', async () => {
   const module = describeSource(
-    { kind: 'module', place: 'tools[0]', module: './a.ts', folder: '/', credential: HEADER },
+    { kind: 'module', location: 'tools[0]', module: './a.ts', folder: '/', credential: HEADER },
     api.url,
   );
   api.misbehave('/orders', { status: 200, body: {} });

@@ -126,9 +126,9 @@ async function syntaxErrorBelow(file: string): Promise<string | null> {
 
 /** Has Node check the syntax of the file, without running it. */
 function syntaxErrorIn(file: string): Promise<string | null> {
-  return new Promise((found) => {
+  return new Promise((resolve) => {
     execFile(process.execPath, ['--check', file], { timeout: CHECK_MS }, (error, _stdout, stderr) => {
-      found(error === null ? null : sourceLocation(Object.assign(new Error(), { stack: stderr })));
+      resolve(error === null ? null : sourceLocation(Object.assign(new Error(), { stack: stderr })));
     });
   });
 }
@@ -185,7 +185,7 @@ export interface Refusal {
 
 /** The refusal of a member that should be `expected`, but is `came`. */
 export function unfit(member: string, expected: string, came: unknown): Refusal {
-  return { problem: `${member} is ${inWords(came)}`, right: expected };
+  return { problem: `${member} is ${describeValue(came)}`, right: expected };
 }
 
 /** Whether a member fits, its name, what it should be, and what it is. */
@@ -205,7 +205,7 @@ export function isAbsentOr(fits: (value: unknown) => boolean, value: unknown): b
 }
 
 /** A value from the code of a plugin, short enough to be shown. */
-export function inWords(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';
   if (typeof value === 'function') return 'a function';

@@ -45,7 +45,7 @@ export class WriteReports {
   /** A line for each write, or only for those whose outcome is unknown; empty if there is nothing to report. */
   lines(): string {
     const reported = this.receipts.filter(({ outcome }) => this.#isAll || outcome === 'unknown');
-    const lines = reported.map((receipt) => this.#inWords(receipt));
+    const lines = reported.map((receipt) => this.#formatReceipt(receipt));
     return lines.length > 1 ? lines.map((line) => `- ${line}`).join('\n') : lines.join('');
   }
 
@@ -63,7 +63,7 @@ export class WriteReports {
     };
   }
 
-  #inWords({ summary, outcome, status }: ActionReceipt): string {
+  #formatReceipt({ summary, outcome, status }: ActionReceipt): string {
     const { texts } = this.#parts;
     const action = escapeMarkdown(summary);
     if (outcome !== 'failed')

@@ -77,11 +77,11 @@ function inOne(actions: readonly ConfirmedAction[]): ConfirmedAction | null {
     summary: actions.map(({ summary }, index) => `${index + 1}. ${summary}`).join(' '),
     answer: answers.every(({ ok }) => ok)
       ? { ok: true, result: answers.map((answer) => (answer.ok ? answer.result : null)) }
-      : { ok: false, message: answers.map(inWords).join(' ') },
+      : { ok: false, message: answers.map(formatAnswer).join(' ') },
   };
 }
 
-function inWords(answer: ToolAnswer, index: number): string {
+function formatAnswer(answer: ToolAnswer, index: number): string {
   return `${index + 1}. ${answer.ok ? 'Done.' : answer.message}`;
 }
 

@@ -112,11 +112,11 @@ function isOfPrincipal(past: StoredTurn, { principal: { person }, message }: Tur
 }
 
 function pastState(turns: readonly StoredTurn[], turn: Turn, seal: Seal): PastState | null {
-  const place = turns.findLastIndex((past) => past.state !== undefined && isOfPrincipal(past, turn));
-  const past = turns[place];
+  const index = turns.findLastIndex((past) => past.state !== undefined && isOfPrincipal(past, turn));
+  const past = turns[index];
   const value = past && openTurnText(seal, past, 'state');
   if (past === undefined || value === undefined) return null;
-  return { value, tainted: isTainted(past), turns_ago: turns.length - place };
+  return { value, tainted: isTainted(past), turns_ago: turns.length - index };
 }
 
 function pastCalls(past: StoredTurn, turn: Turn, seal: Seal): readonly PastCall[] {
@@ -154,7 +154,7 @@ function turnsAfter(
 ): readonly StoredTurn[] {
   if (summary === null) return turns;
   const last = turns.findIndex(({ turn_id }) => turn_id === summary.through_turn);
-  const isCovered = (past: StoredTurn, place: number) =>
-    last < 0 ? past.finished_at <= summary.through_at : place <= last;
-  return turns.filter((past, place) => isBeforeSignIn(past, turn) || !isCovered(past, place));
+  const isCovered = (past: StoredTurn, index: number) =>
+    last < 0 ? past.finished_at <= summary.through_at : index <= last;
+  return turns.filter((past, index) => isBeforeSignIn(past, turn) || !isCovered(past, index));
 }

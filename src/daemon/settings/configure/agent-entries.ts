@@ -58,7 +58,7 @@ function readAgent(node: ConfigNode, channels: readonly string[]): AgentEntry | 
     memory: hasMemory,
     when: when.isAbsent ? null : readCondition(when, channels),
     canary_percent: canary.isAbsent ? null : readShare(canary),
-    place: { setting, source },
+    location: { setting, source },
   };
 }
 
@@ -84,7 +84,7 @@ function readTools(node: ConfigNode): ListedTool[] | undefined {
   const right = 'a list of names of tools';
   return node.items(right).flatMap((item) => {
     const name = item.text('the name of a tool');
-    return name === undefined ? [] : [{ name, place: { setting: item.setting, source: item.source } }];
+    return name === undefined ? [] : [{ name, location: { setting: item.setting, source: item.source } }];
   });
 }
 

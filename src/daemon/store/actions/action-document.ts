@@ -28,14 +28,14 @@ export const ACTION: Kind<StoredAction> = {
   indexes: ({ action, asked_by, unsent_replies = [], serial }) => {
     const { state, session_tag, turn_key, platform, user_id } = action;
     if (state !== 'pending') return [[ofTurn(turn_key), serial]];
-    const places: IndexEntry[] = [[pendingIn(session_tag), serial]];
+    const entries: IndexEntry[] = [[pendingIn(session_tag), serial]];
     const unsent = unsent_replies.map(({ message_id }) => message_id);
     if (asked_by !== null && action.asked_at === null) unsent.push(asked_by);
-    for (const message_id of new Set(unsent)) places.push([askedBy(message_id), serial]);
-    if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
+    for (const message_id of new Set(unsent)) entries.push([askedBy(message_id), serial]);
+    if (platform !== null && user_id !== null) entries.push([pendingOf(platform, user_id), serial]);
     const person = byPersonOrNull(action.person);
-    if (person !== null) places.push([pendingFor(person), serial]);
-    return places;
+    if (person !== null) entries.push([pendingFor(person), serial]);
+    return entries;
   },
   isWide: (index) => index.startsWith('turn '),
 };

@@ -18,15 +18,15 @@ export function formBody(pairs: readonly string[]): EncodedBody {
  * Why a value cannot be written into a form without losing a part of it; null if it can. The text is a sentence about
  * `place` without a full stop.
  */
-export function findFormProblem(place: string, value: unknown): string | null {
+export function findFormProblem(path: string, value: unknown): string | null {
   if (value === null || value === undefined)
-    return `\`${place}\` cannot be null, because a form has no null: leave it out`;
+    return `\`${path}\` cannot be null, because a form has no null: leave it out`;
   if (typeof value !== 'object') return null;
   const entries = Object.entries(value);
   if (entries.length === 0)
-    return `\`${place}\` cannot be empty, because a form has no empty list or object: leave it out`;
+    return `\`${path}\` cannot be empty, because a form has no empty list or object: leave it out`;
   for (const [key, inner] of entries) {
-    const problem = findFormProblem(`${place}.${key}`, inner);
+    const problem = findFormProblem(`${path}.${key}`, inner);
     if (problem !== null) return problem;
   }
   return null;

@@ -43,8 +43,8 @@ const idle = new Map<string, KeptConnection[]>();
  */
 export function connectionTo(origin: string, credential: string | undefined): KeptConnection {
   const others = idle.get(origin);
-  const place = others?.findLastIndex((one) => one.isFreeFor(credential)) ?? -1;
-  const connection = others?.splice(place, place < 0 ? 0 : 1)[0] ?? new KeptConnection(origin);
+  const index = others?.findLastIndex((one) => one.isFreeFor(credential)) ?? -1;
+  const connection = others?.splice(index, index < 0 ? 0 : 1)[0] ?? new KeptConnection(origin);
   connection.credential = credential;
   return connection;
 }
@@ -106,9 +106,9 @@ class KeptConnection {
 
   #leave(): void {
     const others = idle.get(this.#origin);
-    const place = others?.indexOf(this) ?? -1;
-    if (place < 0) return;
-    others?.splice(place, 1);
+    const index = others?.indexOf(this) ?? -1;
+    if (index < 0) return;
+    others?.splice(index, 1);
     if (others?.length === 0) idle.delete(this.#origin);
     this.end();
   }

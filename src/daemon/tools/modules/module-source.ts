@@ -40,8 +40,8 @@ function locate({ module, folder }: ModuleEntry): Promise<Located> {
   return isPath(module) ? locatePath(module, folder, 'tool') : locatePackage(module, [folder], 'tool');
 }
 
-function createProblem({ place, module }: ModuleEntry, problem: string, right: string): SettingProblem {
-  return { setting: place, value: module, source: null, problem, right };
+function createProblem({ location, module }: ModuleEntry, problem: string, right: string): SettingProblem {
+  return { setting: location, value: module, source: null, problem, right };
 }
 
 const CREDENTIALS = ['user-or-default', 'user', 'default', 'none'];

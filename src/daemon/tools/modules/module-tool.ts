@@ -151,8 +151,8 @@ function moduleBody({ body, form, multipart }: ToolApiRequest): EncodedBody | un
 }
 
 /** A list repeats the name; the members of an object are written as `name[member]`. */
-function encodePairs(place: string, name: string, value: unknown): string[] {
-  const problem = findFormProblem(place, value);
+function encodePairs(path: string, name: string, value: unknown): string[] {
+  const problem = findFormProblem(path, value);
   if (problem !== null) throw new TypeError(problem);
   const isDeep = Array.isArray(value)
     ? value.some((item) => typeof item === 'object')

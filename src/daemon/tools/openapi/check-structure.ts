@@ -107,20 +107,20 @@ async function violations(part: Fields): Promise<DocumentProblem[]> {
   }
   const { errors } = await validator.validate(part);
   // If `errors` is a text, it is about a reference. References were already checked in the whole document.
-  return Array.isArray(errors) ? inWords(errors) : [];
+  return Array.isArray(errors) ? toProblems(errors) : [];
 }
 
 /**
  * The errors as problems of the document. If the specification allows several forms of a value, each form adds its own
  * errors. The errors at the deepest locations describe the mistake best.
  */
-function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
+function toProblems(errors: readonly ErrorObject[]): DocumentProblem[] {
   const named = errors.filter(({ keyword }) => !['oneOf', 'anyOf', 'if', '$ref'].includes(keyword));
   const byPlace = Map.groupBy(named.length > 0 ? named : errors, ({ instancePath }) => instancePath);
   const problems = [...byPlace].map(
-    ([place, found]) =>
+    ([pointer, found]) =>
       new DocumentProblem(
-        parsePointer(`#${place}`) ?? [],
+        parsePointer(`#${pointer}`) ?? [],
         describe(found),
         'a document that follows the OpenAPI specification',
       ),

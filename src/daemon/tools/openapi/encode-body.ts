@@ -67,8 +67,8 @@ function checkSpread({ name, style, explode }: ParameterForm, value: unknown, al
     throw new UnusableArgument(`The argument \`${BODY}.${name}\` cannot contain \`${other.slice(0, 64)}\`.`);
 }
 
-function checkComplete(place: string, value: unknown): void {
-  const problem = findFormProblem(place, value);
+function checkComplete(path: string, value: unknown): void {
+  const problem = findFormProblem(path, value);
   if (problem !== null) throw new UnusableArgument(`The argument ${problem}.`);
 }
 
@@ -92,29 +92,29 @@ function encodeParts(one: Member): FormPart[] {
 
 function filePart(
   name: string,
-  place: string,
+  path: string,
   value: Readonly<Record<string, unknown>>,
   { content_types }: FormField,
 ): FormPart {
-  return { name, ...readFileArgument(place, value, content_types) };
+  return { name, ...readFileArgument(path, value, content_types) };
 }
 
 /**
  * Reads a file that a model gives.
- * @param place the name of the argument, for messages.
+ * @param path the name of the argument, for messages.
  * @param content_types the media types that the document allows; any if there are none.
  * @throws UnusableArgument
  */
 function readFileArgument(
-  place: string,
+  path: string,
   value: Readonly<Record<string, unknown>>,
   content_types: readonly string[],
 ): FormFile {
   const file = readFormFile(value, MAX_FILE_BYTES, concreteTypes(content_types)[0]);
-  if (typeof file === 'string') throw new UnusableArgument(`The argument \`${place}\` ${file}.`);
+  if (typeof file === 'string') throw new UnusableArgument(`The argument \`${path}\` ${file}.`);
   if (!isAllowed(file.content_type, content_types))
     throw new UnusableArgument(
-      `The argument \`${place}.content_type\` must be one of ${content_types.join(', ')}.`,
+      `The argument \`${path}.content_type\` must be one of ${content_types.join(', ')}.`,
     );
   return file;
 }

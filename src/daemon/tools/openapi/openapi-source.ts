@@ -3,7 +3,7 @@ import { ConfigurationError, type SettingProblem } from '../../settings/problem.
 import { unknownArguments } from '../confirmation/confirm-policy.ts';
 import { BEARER, credentialHeader } from '../downstream/credential-form.ts';
 import { checkSchema } from '../schema/compile-schema.ts';
-import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
+import type { EntryLocation, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
 import { findNameProblem } from '../tool-names.ts';
 import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
@@ -52,42 +52,42 @@ export async function toolsOfDocument(
   info: ToolSourceInfo,
 ): Promise<ReadTools> {
   const problems: SettingProblem[] = [];
-  const { places } = entry;
+  const { locations } = entry;
   const listed = findListed(entry, document, problems);
   const mistakes = await checkStructure(
     document,
     listed.map(({ found }) => found),
   );
-  problems.push(...mistakes.map((problem) => describe(problem, places.document, document)));
+  problems.push(...mistakes.map((problem) => describe(problem, locations.document, document)));
   // If an operation does not have the form of OpenAPI, it would be misread.
   if (mistakes.length > 0) return { tools: [], problems };
   const made = listed.flatMap(({ found, ...rest }) => {
     const tool = readTool(entry, { found, ...rest }, document, info, problems);
     return tool === undefined ? [] : [{ found, tool }];
   });
-  refuseRepeatedNames(made, places.document, problems);
+  refuseRepeatedNames(made, locations.document, problems);
   return { tools: problems.length > 0 ? [] : made.map(({ tool }) => tool), problems };
 }
 
 /** The problem of a document that could not be read. Throws any other error. */
-function describeUnreadable(error: unknown, { path, places }: OpenApiEntry): SettingProblem {
+function describeUnreadable(error: unknown, { path, locations }: OpenApiEntry): SettingProblem {
   if (error instanceof DocumentProblem)
-    return describe(error, places.document, { path, findLine: () => null });
+    return describe(error, locations.document, { path, findLine: () => null });
   if (!(error instanceof UnreadableDocument)) throw error;
   const line = error.line === null ? '' : `, line ${error.line},`;
-  return problemAt(places.document, `${shownPath(path)}${line} ${error.problem}`, error.right);
+  return problemAt(locations.document, `${shownPath(path)}${line} ${error.problem}`, error.right);
 }
 
-/** @param key the key below the place that is wrong, if it is one */
-function problemAt(place: EntryPlace, problem: string, right: string, key?: string): SettingProblem {
-  const setting = key === undefined ? place.setting : `${place.setting}.${key}`;
-  return { ...place, setting, value: null, problem, right };
+/** @param key the key below the location that is wrong, if it is one */
+function problemAt(location: EntryLocation, problem: string, right: string, key?: string): SettingProblem {
+  const setting = key === undefined ? location.setting : `${location.setting}.${key}`;
+  return { ...location, setting, value: null, problem, right };
 }
 
 interface ListedOperation {
   found: FoundOperation;
   told: ToolEntry;
-  place: EntryPlace;
+  location: EntryLocation;
 }
 
 /** The operations that the entry lists. A name that is not in the document is a problem. */
@@ -100,10 +100,10 @@ function findListed(
   const outside = unread.filter((problem) => problem instanceof OutsideReference);
   const missing: SettingProblem[] = [];
   const listed = Object.entries(entry.operations).flatMap(([key, told]) => {
-    const place = entry.places.operations[key] ?? entry.places.document;
+    const location = entry.locations.operations[key] ?? entry.locations.document;
     const found = findOperation(operations, key);
-    if ('method' in found) return [{ found, told, place }];
-    missing.push(problemAt(place, `${found.problem} ${shownPath(document.path)}`, found.right));
+    if ('method' in found) return [{ found, told, location }];
+    missing.push(problemAt(location, `${found.problem} ${shownPath(document.path)}`, found.right));
     return [];
   });
   if (missing.length === 0) return listed;
@@ -111,21 +111,24 @@ function findListed(
   const [first] = outside;
   if (first !== undefined) problems.push(leavesTheFile(first, outside.length, entry, document));
   else
-    problems.push(...missing, ...unread.map((problem) => describe(problem, entry.places.document, document)));
+    problems.push(
+      ...missing,
+      ...unread.map((problem) => describe(problem, entry.locations.document, document)),
+    );
   return listed;
 }
 
 function leavesTheFile(
   { at, reference }: OutsideReference,
   count: number,
-  { places }: OpenApiEntry,
+  { locations }: OpenApiEntry,
   { path, findLine }: OpenApiDocument,
 ): SettingProblem {
   const line = findLine(at);
   const where = line === null ? '' : `, line ${line},`;
   const more = count === 1 ? '' : `, and ${count - 1} more of its paths refer to others`;
   return problemAt(
-    places.document,
+    locations.document,
     `${shownPath(path)}${where} refers to another file, \`${reference}\`${more}: only references within the document are followed`,
     'one document: bundle its files into one first',
   );
@@ -133,7 +136,7 @@ function leavesTheFile(
 
 function readTool(
   entry: OpenApiEntry,
-  { found, told, place }: ListedOperation,
+  { found, told, location }: ListedOperation,
   document: OpenApiDocument,
   info: ToolSourceInfo,
   problems: SettingProblem[],
@@ -153,38 +156,45 @@ function readTool(
       cookie: 'cookie' in form ? form.cookie : null,
       with_slashes,
     });
-    problems.push(...unknownParameters(operation, told, place), ...changingReads(operation, told, place));
+    problems.push(
+      ...unknownParameters(operation, told, location),
+      ...changingReads(operation, told, location),
+    );
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = createOpenApiTool(entry, told, operation, { info, parameters });
     refuseInvalidSchema(tool, found);
     const wrong = findNameProblem(tool.name);
-    if (wrong !== null) problems.push({ ...place, ...wrong });
-    problems.push(...unconfirmable(tool, place));
+    if (wrong !== null) problems.push({ ...location, ...wrong });
+    problems.push(...unconfirmable(tool, location));
     const unknown = unknownInSummary(tool);
     if (unknown !== undefined) {
       const problem = `names \`{${unknown}}\`, which is not a parameter of the operation`;
       const known = Object.keys(tool.parameters.properties as object);
-      problems.push(problemAt(place, problem, `one of ${known.join(', ')} in braces`, 'summary'));
+      problems.push(problemAt(location, problem, `one of ${known.join(', ')} in braces`, 'summary'));
     }
     return tool;
   } catch (error) {
     if (error instanceof UnknownBinding) {
       const problem = `binds \`${error.binding}\`, which is not a parameter of the operation`;
-      problems.push(problemAt(place, problem, error.right, 'bind'));
-    } else if (error instanceof DocumentProblem) problems.push(describe(error, place, document));
+      problems.push(problemAt(location, problem, error.right, 'bind'));
+    } else if (error instanceof DocumentProblem) problems.push(describe(error, location, document));
     else throw error;
     return undefined;
   }
 }
 
 /** The names under `parameters` of the entry that are not path parameters of the operation. */
-function unknownParameters({ parameters }: Operation, told: ToolEntry, place: EntryPlace): SettingProblem[] {
+function unknownParameters(
+  { parameters }: Operation,
+  told: ToolEntry,
+  location: EntryLocation,
+): SettingProblem[] {
   const known = parameters.flatMap(({ in: where, name }) => (where === 'path' ? [name] : []));
   return Object.keys(told.parameters ?? {})
     .filter((name) => !known.includes(name))
     .map((name) =>
       problemAt(
-        place,
+        location,
         `names \`${name}\`, which is not a path parameter of the operation`,
         known.length === 0 ? 'no parameters: the path has none' : `one of ${known.join(', ')}`,
         'parameters',
@@ -193,11 +203,11 @@ function unknownParameters({ parameters }: Operation, told: ToolEntry, place: En
 }
 
 /** The arguments under `confirm` of the entry that the operation does not have. */
-function unconfirmable(tool: Tool, place: EntryPlace): SettingProblem[] {
+function unconfirmable(tool: Tool, location: EntryLocation): SettingProblem[] {
   const known = Object.keys(tool.parameters.properties as object);
   return unknownArguments(tool).map((name) =>
     problemAt(
-      place,
+      location,
       `names \`${name}\`, which is not an argument of the operation`,
       `one of ${known.join(', ')}, or a field of one of them, such as body.amount`,
       'confirm',
@@ -206,12 +216,16 @@ function unconfirmable(tool: Tool, place: EntryPlace): SettingProblem[] {
 }
 
 /** Only a POST may be declared to read: many APIs search with it, but the other methods always change something. */
-function changingReads({ found }: Operation, { effect }: ToolEntry, place: EntryPlace): SettingProblem[] {
+function changingReads(
+  { found }: Operation,
+  { effect }: ToolEntry,
+  location: EntryLocation,
+): SettingProblem[] {
   const { method } = found;
   if (effect !== 'read' || !['PUT', 'PATCH', 'DELETE'].includes(method)) return [];
   return [
     problemAt(
-      place,
+      location,
       `is \`read\`, but a ${method} request changes something`,
       '`write`, or leave it out; only a POST can be a read',
       'effect',
@@ -241,25 +255,25 @@ function refuseInvalidSchema({ parameters }: Tool, { node }: FoundOperation): vo
 
 function refuseRepeatedNames(
   made: readonly { found: FoundOperation; tool: Tool }[],
-  place: EntryPlace,
+  location: EntryLocation,
   problems: SettingProblem[],
 ): void {
   for (const [name, same] of Map.groupBy(made, ({ tool }) => tool.name)) {
     if (same.length === 1) continue;
     const keys = same.map(({ found }) => operationKey(found)).join(', ');
     const problem = `makes several tools with the name ${name}: ${keys}`;
-    problems.push(problemAt(place, problem, '`as` for all but one of them'));
+    problems.push(problemAt(location, problem, '`as` for all but one of them'));
   }
 }
 
 function describe(
   { at, problem, right }: DocumentProblem,
-  place: EntryPlace,
+  location: EntryLocation,
   { path, findLine }: Pick<OpenApiDocument, 'path' | 'findLine'>,
 ): SettingProblem {
   const line = findLine(at);
   const where = `${shownPath(path)}${line === null ? '' : `, line ${line}`}`;
-  return problemAt(place, `${where}: ${formatPointer(at)} ${problem}`, right);
+  return problemAt(location, `${where}: ${formatPointer(at)} ${problem}`, right);
 }
 
 /** The path, relative to the working directory if it is below that directory. */

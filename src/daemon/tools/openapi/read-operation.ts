@@ -67,7 +67,8 @@ export function readOperation(found: FoundOperation, settings: OperationSettings
   const read = [...declared.values()]
     .flatMap((node) => readParameter(node, settings) ?? [])
     .filter(
-      ({ in: place, name }) => place !== 'query' || !fixed.some((pair) => haveSameRoot(pairName(pair), name)),
+      ({ in: location, name }) =>
+        location !== 'query' || !fixed.some((pair) => haveSameRoot(pairName(pair), name)),
     );
   checkPath(found, template, read);
   const unknown = named.find((name) => !read.some((known) => known.in === 'query' && known.name === name));
@@ -87,25 +88,25 @@ function readParameter(
   { headers, cookie, with_slashes }: OperationSettings,
 ): Unnamed | null {
   const name = node.text('name');
-  const place = node.text('in');
+  const location = node.text('in');
   if (name === null) return node.refuse('has no `name`', 'a parameter with `name` and `in`');
-  const required = place === 'path' || node.child('required').value === true;
-  if (place === 'cookie')
+  const required = location === 'path' || node.child('required').value === true;
+  if (location === 'cookie')
     return required && name !== cookie ? refuseUnsettable(node, `cookie \`${name}\``) : null;
-  if (place !== 'path' && place !== 'query' && place !== 'header')
+  if (location !== 'path' && location !== 'query' && location !== 'header')
     return node.refuse('has no `in` that is known', 'one of path, query, header, cookie');
-  if (place === 'header') {
+  if (location === 'header') {
     const lower = name.toLowerCase();
     if (IGNORED_HEADERS.includes(lower) || headers.includes(lower)) return null;
     if (!isAllowedHeader(name)) return required ? refuseUnsettable(node, `header \`${name}\``) : null;
   }
   return {
-    in: place,
+    in: location,
     name,
     required,
     description: node.text('description'),
-    allow_slash: place === 'path' && with_slashes.includes(name),
-    ...readForm(node, place),
+    allow_slash: location === 'path' && with_slashes.includes(name),
+    ...readForm(node, location),
   };
 }
 
@@ -118,7 +119,7 @@ function refuseUnsettable(node: DocumentNode, what: string): never {
 
 function readForm(
   node: DocumentNode,
-  place: Parameter['in'],
+  location: Parameter['in'],
 ): Pick<Parameter, 'style' | 'explode' | 'allowReserved' | 'schema'> {
   const content = node.child('content');
   if (isObject(content.value)) {
@@ -129,14 +130,14 @@ function readForm(
   }
   const schema = node.child('schema');
   if (schema.value === undefined) return node.refuse('has neither `schema` nor `content`', 'one of the two');
-  const style = (node.text('style') ?? STYLES[place][0]) as ParameterStyle;
-  if (!STYLES[place].includes(style))
-    return node.refuse(`has the style \`${style}\``, `one of ${STYLES[place].join(', ')} in ${place}`);
+  const style = (node.text('style') ?? STYLES[location][0]) as ParameterStyle;
+  if (!STYLES[location].includes(style))
+    return node.refuse(`has the style \`${style}\``, `one of ${STYLES[location].join(', ')} in ${location}`);
   const explode = node.child('explode').value;
   return {
     style,
     explode: typeof explode === 'boolean' ? explode : style === 'form',
-    allowReserved: place === 'query' && node.child('allowReserved').value === true,
+    allowReserved: location === 'query' && node.child('allowReserved').value === true,
     schema,
   };
 }
@@ -180,10 +181,10 @@ function checkPath({ path, node }: FoundOperation, template: string, parameters:
 function withProperties(parameters: readonly Unnamed[], has_body: boolean): Parameter[] {
   const taken = new Set(has_body ? [BODY] : []);
   const properties = new Map<Unnamed, string>();
-  for (const place of ['path', 'query', 'header']) {
-    for (const parameter of parameters.filter((one) => one.in === place)) {
+  for (const location of ['path', 'query', 'header']) {
+    for (const parameter of parameters.filter((one) => one.in === location)) {
       let property = parameter.name;
-      while (taken.has(property)) property += `_${place}`;
+      while (taken.has(property)) property += `_${location}`;
       taken.add(property);
       properties.set(parameter, property);
     }

@@ -411,8 +411,8 @@ describe('any input', () => {
 function refusals({ messages, hints, edits }: Parsed): unknown[] {
   const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, phonechat, 'message'));
   const note = (problem: string) => void wrong.push(problem);
-  for (const { place, message_id, ...hint } of hints) {
-    checkReplyTo(place, note);
+  for (const { reply_to, message_id, ...hint } of hints) {
+    checkReplyTo(reply_to, note);
     checkText(saidBy(hint), note);
     checkMessageId(`hint:${message_id}`, note);
   }

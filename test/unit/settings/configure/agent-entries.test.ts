@@ -36,7 +36,7 @@ agents:
   expect(agents).toMatchObject([
     {
       ...{ name: 'german', instructions: join(cwd, 'german.md'), model: 'large', memory: false },
-      tools: [{ name: 'get_user', place: { setting: 'agents[0].tools[0]' } }],
+      tools: [{ name: 'get_user', location: { setting: 'agents[0].tools[0]' } }],
       when: { channel: ['webchat'], locale: ['de', 'nl'] },
       canary_percent: null,
     },

@@ -88,8 +88,8 @@ tools:
     expect(tools).toEqual([
       {
         kind: 'openapi',
-        place: 'tools[0] (agentd.yaml, line 3)',
-        places: {
+        location: 'tools[0] (agentd.yaml, line 3)',
+        locations: {
           document: { setting: 'tools[0].openapi', source: 'agentd.yaml, line 3' },
           operations: {
             listOrders: { setting: 'tools[0].operations.listOrders', source: 'agentd.yaml, line 7' },
@@ -120,8 +120,8 @@ tools:
       },
       {
         kind: 'openapi',
-        place: 'tools[1] (agentd.yaml, line 15)',
-        places: {
+        location: 'tools[1] (agentd.yaml, line 15)',
+        locations: {
           document: { setting: 'tools[1].openapi', source: 'agentd.yaml, line 15' },
           operations: {
             getReport: { setting: 'tools[1].operations.getReport', source: 'agentd.yaml, line 21' },
@@ -142,7 +142,7 @@ tools:
       },
       {
         kind: 'mcp',
-        place: 'tools[2] (agentd.yaml, line 22)',
+        location: 'tools[2] (agentd.yaml, line 22)',
         server: { url: 'https://docs.example.com/mcp' },
         name: 'docs',
         credentials: 'user',
@@ -153,7 +153,7 @@ tools:
       },
       {
         kind: 'mcp',
-        place: 'tools[3] (agentd.yaml, line 30)',
+        location: 'tools[3] (agentd.yaml, line 30)',
         server: { command: ['node', 'server.js', ''], env: { TOKEN: 't-2', EMPTY: '' } },
         name: 'local',
         credentials: 'none',
@@ -163,7 +163,7 @@ tools:
       },
       {
         kind: 'module',
-        place: 'tools[4] (agentd.yaml, line 36)',
+        location: 'tools[4] (agentd.yaml, line 36)',
         module: './tools/refund.ts',
         folder: place.cwd,
       },
@@ -185,7 +185,7 @@ tools:
       'package.json': '{"type":"module"}',
     });
     const { tools, problems } = await inspectConfiguration(place);
-    expect(tools).toMatchObject([{ place: 'tools[0] (agentd.config.js)' }]);
+    expect(tools).toMatchObject([{ location: 'tools[0] (agentd.config.js)' }]);
     expect(problems).toMatchObject([{ setting: 'tools[1]', source: 'agentd.config.js' }]);
   });
 

@@ -32,7 +32,7 @@ afterEach(() => api.close());
 async function toolsOf(code: string, api_base_url: string | undefined = api.url): Promise<readonly Tool[]> {
   const module = `./tool-${++written}.ts`;
   await writeFile(join(folder, module), code);
-  const entry: ModuleEntry = { kind: 'module', place: 'tools[0] (agentd.yaml, line 3)', module, folder };
+  const entry: ModuleEntry = { kind: 'module', location: 'tools[0] (agentd.yaml, line 3)', module, folder };
   return loadModuleTools(entry, describeSource(entry, api_base_url));
 }
 
@@ -140,14 +140,14 @@ describe('loading a module of tools', () => {
   });
 
   test('reports a missing file as a configuration error', async () => {
-    const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: './none.ts', folder };
+    const entry: ModuleEntry = { kind: 'module', location: 'tools[1]', module: './none.ts', folder };
     await expect(loadModuleTools(entry, describeSource(entry, undefined))).rejects.toThrow(
       `names a file that does not exist: ${join(folder, 'none.ts')}`,
     );
   });
 
   test('reports a package that is not installed as a configuration error', async () => {
-    const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: 'none-such', folder };
+    const entry: ModuleEntry = { kind: 'module', location: 'tools[1]', module: 'none-such', folder };
     await expect(loadModuleTools(entry, describeSource(entry, undefined))).rejects.toThrow(
       'names the package none-such, which is not installed',
     );

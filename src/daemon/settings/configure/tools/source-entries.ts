@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type {
-  EntryPlace,
+  EntryLocation,
   ListCredentials,
   McpEntry,
   ModuleEntry,
@@ -75,7 +75,7 @@ export function longestCalls(entries: readonly SourceEntry[], run_seconds: numbe
   return entries.flatMap((entry) =>
     entry.kind === 'mcp' && (entry.timeout_seconds ?? 0) > (run_seconds ?? Number.POSITIVE_INFINITY)
       ? [
-          `${entry.place}: \`timeout_seconds\` is ${entry.timeout_seconds}, but AGENT_TIMEOUT_SECONDS ends a run after ${run_seconds}`,
+          `${entry.location}: \`timeout_seconds\` is ${entry.timeout_seconds}, but AGENT_TIMEOUT_SECONDS ends a run after ${run_seconds}`,
         ]
       : [],
   );
@@ -89,8 +89,8 @@ function readModuleEntry(node: ConfigNode): ModuleEntry | undefined {
     .text('a path such as ./tools/refund.ts, or the name of an installed package');
   const credential = readCredential(node.child('credential'));
   if (module === undefined) return undefined;
-  const place = `${node.setting} (${node.source})`;
-  return { kind: 'module', place, module, folder: node.folder, ...(credential && { credential }) };
+  const location = `${node.setting} (${node.source})`;
+  return { kind: 'module', location, module, folder: node.folder, ...(credential && { credential }) };
 }
 
 /** Reads an entry with the key `openapi`; undefined if it has a problem. The document itself is not read. */
@@ -110,10 +110,12 @@ function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry
   if (path === undefined || name === undefined || base_url === undefined) return undefined;
   return {
     kind: 'openapi',
-    place: `${node.setting} (${node.source})`,
-    places: {
-      document: toPlace(node.child('openapi')),
-      operations: Object.fromEntries(Object.keys(operations).map((key) => [key, toPlace(list.child(key))])),
+    location: `${node.setting} (${node.source})`,
+    locations: {
+      document: toLocation(node.child('openapi')),
+      operations: Object.fromEntries(
+        Object.keys(operations).map((key) => [key, toLocation(list.child(key))]),
+      ),
     },
     path: resolve(node.folder, path),
     name,
@@ -123,7 +125,7 @@ function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry
   };
 }
 
-function toPlace({ setting, source }: ConfigNode): EntryPlace {
+function toLocation({ setting, source }: ConfigNode): EntryLocation {
   return { setting, source };
 }
 
@@ -161,7 +163,7 @@ function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry | undef
   if (url === undefined || name === undefined) return undefined;
   return {
     kind: 'mcp',
-    place: `${node.setting} (${node.source})`,
+    location: `${node.setting} (${node.source})`,
     server: { url },
     name,
     tools,
@@ -217,10 +219,10 @@ function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntry | und
   }
   const timeout_seconds = readTimeout(node);
   if (command === undefined || name === undefined) return undefined;
-  const place = `${node.setting} (${node.source})`;
+  const location = `${node.setting} (${node.source})`;
   return {
     kind: 'mcp',
-    place,
+    location,
     server: { command, env },
     name,
     headers: {},
