@@ -1,11 +1,12 @@
-import { readFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { makeCase, readCases } from '../../daemon/admin/eval.ts';
 import { readConfiguration } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { failed, usageError } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { addToFile } from '../eval/add-to-file.ts';
 import type { Column } from '../output.ts';
 import { readRecording } from '../recorded-run.ts';
 
@@ -76,5 +77,25 @@ async function readContent(file: string): Promise<string> {
     throw usageError(`${printable(file)} cannot be read: ${(cause as Error).message}`, 'Pass another path.', {
       cause,
     });
+  }
+}
+
+/**
+ * Adds cases to the content of a file. Afterward only the owner can read the file. It is replaced as a whole: a crash
+ * leaves the old file or the new one.
+ */
+async function addToFile(file: string, kept: string, yaml: string): Promise<void> {
+  const before = kept === '' || kept.endsWith('\n') ? kept : `${kept}\n`;
+  const temporary = join(dirname(file), `.${basename(file)}.${randomUUID()}`);
+  try {
+    await writeFile(temporary, `${before}${before.trim() === '' ? '' : '\n'}${yaml}`, {
+      mode: 0o600,
+      flag: 'wx',
+    });
+    await rename(temporary, file);
+  } catch (cause) {
+    await rm(temporary, { force: true });
+    const { message } = cause as Error;
+    throw usageError(`${printable(file)} cannot be written: ${message}`, 'Pass another path.', { cause });
   }
 }
