@@ -124,8 +124,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
 export function configurationAdvice(problems: readonly SettingProblem[]): string {
   // A problem with no value at all: nobody has set anything yet.
   if (problems.every(({ value, source }) => value === null && source === null))
-    return 'To try agentd with nothing set up, run `agentd serve --dev`. To write a configuration, run `agentd init`. `agentd config reference` describes each setting.';
-  return 'Fix these settings. `agentd config reference` describes each, and `agentd config show` shows where its value comes from.';
+    return 'To try agentd with nothing set up, run `agentd serve --dev`. To write a configuration, run `agentd init`. `agentd config reference NAME` describes a setting.';
+  return 'Fix these settings. `agentd config reference NAME` describes one, and `agentd config show` shows where its value comes from.';
 }
 
 /** The report for an error. Tokens in its message and stack are masked. */

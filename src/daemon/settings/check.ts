@@ -56,14 +56,15 @@ export function checkRecords(
   return { effective, problems };
 }
 
-/** The problem that a required value is missing. */
+/** The problem that a required value is missing. Of the setting, only the first sentence is said. */
 export function notSet(record: SettingRecord, why = 'is not set'): SettingProblem {
+  const [first] = /^.*?\.(?= [A-Z]|$)/.exec(record.sentence) ?? [record.sentence];
   return {
     setting: record.name,
     value: null,
     source: null,
     problem: why,
-    right: `${rightForm(record)}. ${record.sentence}`,
+    right: `${rightForm(record)}. ${first}`,
   };
 }
 

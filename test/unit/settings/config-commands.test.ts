@@ -67,6 +67,8 @@ describe('config check', () => {
     expect(stdout).toBe('');
     expect(stderr).toContain('agentd: the configuration has 3 problems:\n\n  PORT=abc (.env)\n');
     expect(stderr).toContain('  JWT_ALGORITHM\n    wrong: is not set\n');
+    // Only the first sentence about a setting that is missing; `config reference` has the others.
+    expect(stderr).toMatch(/ {4}right: a string, or several: .* or the PEM public key for RS256\.\n/);
   });
 
   it('checks the agent in the same way as the daemon does at its start', async () => {
