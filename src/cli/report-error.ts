@@ -75,10 +75,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: 'Name a new file in a directory that this user can write, on a volume with enough space.',
     exitCode: EXIT.no,
   },
-  RestoreRefused: {
-    advice: 'Name a file that `agentd backup` has written.',
-    exitCode: EXIT.no,
-  },
+  RestoreRefused: { advice: 'Name a file that `agentd backup` has written.', exitCode: EXIT.no },
   StoreDamaged: {
     message: (error) => `the store is damaged: ${describeCause(error)}`,
     advice: RESTORE,

@@ -319,12 +319,8 @@ export const AGENT_ADVICE: AdviceTable = {
     happened:
       'A tool needed the sign-in of a person. The reply said how to sign in, and the question waits for it.',
   },
-  sign_in_asked: {
-    happened: 'A tool needed the sign-in of a person. The reply said how to sign in.',
-  },
-  waits_for_sign_in: {
-    happened: 'The question waits for the sign-in of its sender. It is then run again.',
-  },
+  sign_in_asked: { happened: 'A tool needed the sign-in of a person. The reply said how to sign in.' },
+  waits_for_sign_in: { happened: 'The question waits for the sign-in of its sender. It is then run again.' },
 
   // Confirmation (agentd-agent(7))
   no_button: { happened: 'The message is not a button press, so there was no action to find.' },

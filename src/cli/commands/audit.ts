@@ -26,12 +26,7 @@ export const command = defineCommand({
   description:
     "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `feedback show`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `reload`, `replay`, `eval add`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC (its beginning, unless `--wide` is given), so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
   args: { ...WHO_ARGUMENT },
-  options: {
-    ...sinceOption('only newer lines'),
-    ...LIMIT.record,
-    ...WHO_OPTIONS,
-    ...WIDE_OPTION,
-  },
+  options: { ...sinceOption('only newer lines'), ...LIMIT.record, ...WHO_OPTIONS, ...WIDE_OPTION },
   examples: {
     'agentd audit --since 7d': 'Shows the lines of the last week.',
     'agentd audit --sub user-4711 --json': 'Prints the lines about one person as a JSON array.',

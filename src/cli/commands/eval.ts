@@ -1,4 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   type CaseResult,
   type EvalCase,
@@ -12,7 +14,6 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT, misconfigured, usageError } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { caseFiles } from '../eval/files.ts';
 import { casesAsJUnit } from '../eval/junit.ts';
 import { CASE_COLUMNS, failuresInWords, locationOf, summarize } from '../eval/report.ts';
 import { namedAgent } from '../names/named-agent.ts';
@@ -107,6 +108,35 @@ async function readAll(paths: readonly string[]): Promise<EvalCase[]> {
   }
   if (problems.length > 0) throw refused(problems, 'See `agentd config schema eval`.');
   return cases;
+}
+
+/** The files of cases at these paths: each file itself, and the YAML files of each directory, in order. */
+async function caseFiles(paths: readonly string[]): Promise<string[]> {
+  const files: string[] = [];
+  for (const path of paths) {
+    const found = await statFile(path);
+    if (!found.isDirectory()) {
+      files.push(path);
+      continue;
+    }
+    const names = await readdir(path, { recursive: true });
+    files.push(
+      ...names
+        .filter((name) => /\.ya?ml$/.test(name))
+        .sort()
+        .map((name) => join(path, name)),
+    );
+  }
+  return [...new Set(files)];
+}
+
+async function statFile(path: string): Promise<Stats> {
+  try {
+    return await stat(path);
+  } catch (cause) {
+    const message = `there is no file or directory ${printable(path)}`;
+    throw usageError(message, 'Pass files of cases, or directories.', { cause });
+  }
 }
 
 interface Problem {

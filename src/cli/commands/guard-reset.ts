@@ -7,7 +7,7 @@ import { failed, usageError } from '../cli-error.ts';
 import { defineCommand, type OptionValues } from '../command.ts';
 import { channelInWords } from '../names/channel-titles.ts';
 import { channelNames } from '../names/channel-words.ts';
-import { expectKnownUser, expectWho, usersNamed } from '../names/who.ts';
+import { expectKnownUser, expectNamed, readOneWho, usersNamed } from '../names/who.ts';
 import { wholeSessionId } from '../names/whole-id.ts';
 import { withStore } from '../with-store.ts';
 
@@ -83,7 +83,7 @@ async function readReset(
     };
   }
   if (forms === 1 && platform !== undefined && user !== undefined) {
-    const { who } = await expectWho([`${platform}:${user}`], options);
+    const who = expectNamed(await readOneWho([`${platform}:${user}`], options));
     const users = (await usersNamed({ ...options, platform, user })) ?? [];
     return {
       named: { platform, user },

@@ -3,7 +3,14 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, failed, usageError } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
-import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
+import {
+  expectKnownUser,
+  expectNamed,
+  readWho,
+  WHO_ARGUMENT,
+  WHO_OPTIONS,
+  whoInWords,
+} from '../names/who.ts';
 import { idIn } from '../names/whole-id.ts';
 import { expectConsent } from '../terminal.ts';
 import { withMemories, withStore } from '../with-store.ts';
@@ -21,10 +28,9 @@ export const command = defineCommand({
   },
   json: true,
   async run({ args, options, out }) {
-    const {
-      who,
-      rest: [id, ...more],
-    } = await expectWho(args, options);
+    const { who: named, rest } = await readWho(args, options);
+    const who = expectNamed(named);
+    const [id, ...more] = rest;
     if (more.length > 0) throw usageError('memory forget takes one id at most', 'Call it once for each id.');
     const forgotten = await withMemories(options, async (memories) => {
       const owned = await memories.list(toMemoryOwner(who));

@@ -1,7 +1,14 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import { defineCommand } from '../command.ts';
-import { expectKnownUser, expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
+import {
+  expectKnownUser,
+  expectNamed,
+  readOneWho,
+  WHO_ARGUMENT,
+  WHO_OPTIONS,
+  whoInWords,
+} from '../names/who.ts';
 import { withShortIds } from '../names/whole-id.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { MEMORY_COLUMNS } from '../views/memory-view.ts';
@@ -19,7 +26,7 @@ export const command = defineCommand({
   },
   json: true,
   async run({ args, options, out }) {
-    const who = await expectOneWho(args, options);
+    const who = expectNamed(await readOneWho(args, options));
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
     const read = () =>
       withMemories(options, (memories) => memories.list(toMemoryOwner(who)).then(withShortIds));

@@ -3,7 +3,14 @@ import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
 import { limitOption } from '../names/list-options.ts';
-import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
+import {
+  expectKnownUser,
+  expectNamed,
+  readWho,
+  WHO_ARGUMENT,
+  WHO_OPTIONS,
+  whoInWords,
+} from '../names/who.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { type ListedMemory, MEMORY_COLUMNS } from '../views/memory-view.ts';
 import { printStored, withMemories } from '../with-store.ts';
@@ -14,11 +21,7 @@ export const command = defineCommand({
   description:
     'Searches as the agent does: a memory matches if it contains one of the words, regardless of case and ending; rarer words count more. With --sub, there is no WHO argument, so all words are the query. A search does not count as a use of a memory. Works whether the daemon is running or not.',
   args: { ...WHO_ARGUMENT, '[query...]': 'words to look for' },
-  options: {
-    ...WHO_OPTIONS,
-    ...LIMIT.record,
-    ...WIDE_OPTION,
-  },
+  options: { ...WHO_OPTIONS, ...LIMIT.record, ...WIDE_OPTION },
   examples: {
     "agentd memory search --sub alice 'green tea'": 'Searches the memories of a person.',
     [`agentd memory search ${EXAMPLE.channel}:${EXAMPLE.user} tea`]:
@@ -27,7 +30,8 @@ export const command = defineCommand({
   json: true,
   async run({ args, options, out }) {
     const limit = LIMIT.read(options);
-    const { who, rest } = await expectWho(args, options);
+    const { who: named, rest } = await readWho(args, options);
+    const who = expectNamed(named);
     const text = rest.join(' ');
     if (text.trim() === '')
       throw usageError('memory search takes words to look for', 'Try `agentd memory search --help`.');

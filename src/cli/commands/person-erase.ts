@@ -10,7 +10,7 @@ import type { Store } from '../../daemon/admin/store.ts';
 import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { EXIT, failed } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
+import { expectNamed, readOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../names/who.ts';
 import { expectKnownUser, withPerson } from '../person-records.ts';
 import { expectConsent } from '../terminal.ts';
 
@@ -47,7 +47,7 @@ export const command = defineCommand({
   },
   json: true,
   async run({ args, options, out }) {
-    const who = await expectOneWho(args, options);
+    const who = expectNamed(await readOneWho(args, options));
     if (!options.yes)
       await expectConsent(`Delete everything that is stored about ${whoInWords(who)}, for good?`, {
         unasked: [

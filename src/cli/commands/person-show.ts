@@ -2,7 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { listMemories } from '../../daemon/admin/records.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import { defineCommand } from '../command.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
+import { expectNamed, readOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../names/who.ts';
 import { jsonText } from '../output.ts';
 import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
 import { summarizePerson } from '../views/person-summary.ts';
@@ -19,7 +19,7 @@ export const command = defineCommand({
   },
   json: true,
   async run({ args, options, out }) {
-    const who = await expectOneWho(args, options);
+    const who = expectNamed(await readOneWho(args, options));
     const { found, summary } = await withPerson(who, options, async (desk) => {
       await expectKnownUser(who, options, desk);
       await noteAudit(desk.store, { command: 'person show', who });

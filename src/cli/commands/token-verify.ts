@@ -92,11 +92,7 @@ function refusalInWords(reason: string, width: number): string {
 function claimColumns(isValid: boolean): Column<[name: string, value: unknown]>[] {
   return [
     { title: isValid ? 'CLAIM' : 'CLAIM (not to be trusted)', text: ([name]) => name },
-    {
-      title: 'VALUE',
-      text: ([name, value]) => claimInWords(name, value),
-      narrow: 'wrap',
-    },
+    { title: 'VALUE', text: ([name, value]) => claimInWords(name, value), narrow: 'wrap' },
   ];
 }
 

@@ -124,25 +124,10 @@ export function whoInWords(who: Who): string {
   return printable(personInWords(personView(who.person)));
 }
 
-/** Like `readWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
-export async function expectWho(
-  args: readonly string[],
-  options: WhoOptions,
-): Promise<{ who: Who; rest: readonly string[] }> {
-  const { who, rest } = await readWho(args, options);
-  if (who === null) throw nobodyGiven();
-  return { who, rest };
-}
-
-/** Like `readOneWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
-export async function expectOneWho(args: readonly string[], options: WhoOptions): Promise<Who> {
-  const who = await readOneWho(args, options);
-  if (who === null) throw nobodyGiven();
-  return who;
-}
-
-function nobodyGiven(): CliError {
-  return usageError(
+/** For commands that need a person or a user. @throws CliError (2) if none is named */
+export function expectNamed(who: Who | null): Who {
+  if (who !== null) return who;
+  throw usageError(
     'no person is given',
     "Name a person with --sub, or a platform's user by the channel's name, a colon and the user's id.",
   );

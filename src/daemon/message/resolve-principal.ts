@@ -125,11 +125,7 @@ function decide(turn: Turn, services: Uses): Decision {
     case 'invalid':
       return {
         session: cleared(session),
-        principal: {
-          person: null,
-          reason: 'invalid_token',
-          token_reason: credential.reason,
-        },
+        principal: { person: null, reason: 'invalid_token', token_reason: credential.reason },
       };
     case 'expired':
       return {

@@ -218,7 +218,5 @@ export const SOURCES_SCHEMA = {
     'Where the tools of the agent come from: APIs with an OpenAPI document, MCP servers, and modules.',
   type: 'array',
   default: [],
-  items: {
-    anyOf: Object.values(ENTRIES),
-  },
+  items: { anyOf: Object.values(ENTRIES) },
 };

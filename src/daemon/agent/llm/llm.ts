@@ -173,10 +173,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
 }
 
 function meteredModels({ first, fallback }: ChosenModels, meter: AgentTurn['meter']): Models {
-  return {
-    first: meteredModel(first, meter),
-    fallback: fallback && meteredModel(fallback, meter),
-  };
+  return { first: meteredModel(first, meter), fallback: fallback && meteredModel(fallback, meter) };
 }
 
 /** The SDK treats a stream that ends without a reason as a complete answer if it contained any text. */

@@ -5,7 +5,17 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { listed } from '../listed.ts';
 import { declinedIn, findSession, noteDeclined } from '../sessions/session-document.ts';
 import { stepsOf } from '../steps.ts';
-import { ACTION, actionsOfQuestion, asItIsNow, change, isOpen, ofTurn } from './action-document.ts';
+import {
+  ACTION,
+  actionsOfQuestion,
+  asItIsNow,
+  change,
+  isOpen,
+  newestWrites,
+  noteWrite,
+  ofTurn,
+  SESSION_WRITE,
+} from './action-document.ts';
 import {
   type Action,
   type ActionFilter,
@@ -20,7 +30,6 @@ import {
 } from './actions.ts';
 import { closeCards } from './question-cards.ts';
 import { pendingActionsIn, withdrawActions } from './questions.ts';
-import { newestWrites, noteWrite, SESSION_WRITE } from './session-writes.ts';
 
 /** Maximum number of actions of one turn that a step reads. */
 const READ_MAX = 1000;

@@ -122,10 +122,7 @@ function detailLine({ label, value }: Detail): string {
 
 /** The action, and the further arguments as a list, in CommonMark. */
 export function markdownQuestion({ title, details }: Question): { action: string; list: string } {
-  return {
-    action: escapeMarkdown(title),
-    list: renderList(details),
-  };
+  return { action: escapeMarkdown(title), list: renderList(details) };
 }
 
 function renderList(details: readonly Detail[], indent = ''): string {

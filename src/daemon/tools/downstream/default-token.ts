@@ -68,10 +68,7 @@ export function createDefaultToken({
       throw error instanceof DefaultTokenFailure ? error : failed(error);
     }
   };
-  return {
-    get: (signal) => cache.get('', signal, obtain),
-    refused: (token) => cache.drop(token),
-  };
+  return { get: (signal) => cache.get('', signal, obtain), refused: (token) => cache.drop(token) };
 }
 
 function failed(cause: unknown): DefaultTokenFailure {

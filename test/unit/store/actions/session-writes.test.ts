@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { personKey } from '../../../../src/daemon/identity/identity.ts';
-import { SESSION_WRITE } from '../../../../src/daemon/store/actions/session-writes.ts';
+import { SESSION_WRITE } from '../../../../src/daemon/store/actions/action-document.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
