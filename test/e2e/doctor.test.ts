@@ -122,13 +122,7 @@ describe('agentd doctor', () => {
   });
 
   it('needs no daemon and no state directory, and skips checks of missing settings', async () => {
-    const short = await command(['doctor'], { cwd: directory });
-    expect(short.code).toBe(0);
-    expect(short.stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
-    expect(short.stdout).toMatch(
-      /^skipped +7 checks +state directory, store, sealing, business API, model, channel webchat, clock\n +→ `agentd doctor --verbose` says why\.\n$/m,
-    );
-    const { code, stdout } = await command(['doctor', '--verbose'], { cwd: directory });
+    const { code, stdout } = await command(['doctor'], { cwd: directory });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
     expect(stdout).toMatch(/^skipped +state directory +.*does not exist yet: the first start creates it$/m);
@@ -137,6 +131,7 @@ describe('agentd doctor', () => {
     expect(stdout).toMatch(/^skipped +business API +API_BASE_URL is not set/m);
     expect(stdout).toMatch(/^skipped +model +there is no model server to ask: the runtime is builtin/m);
     expect(stdout).toMatch(/^skipped +clock +/m);
+    expect(stdout.slice(stdout.indexOf('skipped'))).not.toMatch(/^ok/m);
   });
 
   it('lists all problems of the configuration, and skips the other checks', async () => {

@@ -28,11 +28,10 @@ export const command = defineCommand({
       "- the credentials of each active channel, by asking its platform, and whether the platform delivers messages to the channel: the registered webhook, the scopes of the channel's token, the messages that wait at the platform",
       '- the clock, by comparing it with those of the machines that answered',
     ].join('\n'),
-    'Each check prints a line: `failed`, `warning` or `ok`, with the reason and what to do. The last line names the checks that were skipped. With --json, the command prints an array of {check, outcome, detail, advice}, in the order of the checks; advice is present only if something needs to be done. Secrets are not printed.',
+    'Each check prints a line: `failed`, `warning`, `ok` or `skipped`, with the reason and what to do. Checks that were skipped for the same reason share a line. With --json, the command prints an array of {check, outcome, detail, advice}, in the order of the checks; advice is present only if something needs to be done. Secrets are not printed.',
     'The command works whether the daemon is running or not; run it as the user that the daemon runs as. The command contacts other machines in parallel, each with a timeout, and sends no message to anyone. Outside production, the check of a channel does not fail if its platform is simulated on this machine (`agentd simulate`) and the simulator is not running.',
     'If the configuration itself is wrong, all its problems are listed, and the other checks are skipped.',
   ].join('\n\n'),
-  options: { '-v, --verbose': 'also say why each check was skipped' },
   examples: {
     'agentd doctor': 'Runs all checks.',
     'agentd doctor --json | jq -r \'.[] | select(.outcome == "failed") | .detail\'':
@@ -49,8 +48,7 @@ export const command = defineCommand({
       );
     else findings.push(...(await checkAll(await toSettings(found.effective), found)));
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
-    const listed = inOrder(shown, options.verbose === true);
-    out.data(shown, () => formatFindings(listed, out));
+    out.data(shown, () => formatFindings(inOrder(shown), out));
     if (problems.length > 0) {
       if (!out.json) out.note(configurationAdvice(problems));
       return EXIT.config;
@@ -89,23 +87,18 @@ const COLORS = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' 
   string
 >;
 
-/** What needs attention comes first. Unless all are wanted, one line stands for the checks that were skipped. */
-function inOrder(findings: readonly Finding[], isVerbose: boolean): Finding[] {
+/** What needs attention comes first. Checks that were skipped for the same reason share a line. */
+function inOrder(findings: readonly Finding[]): Finding[] {
   const of = (outcome: CheckOutcome) => findings.filter((finding) => finding.outcome === outcome);
-  const skipped = of('skipped');
-  return [
-    ...[...of('failed'), ...of('warning'), ...of('ok')],
-    ...(isVerbose || skipped.length < 2 ? skipped : [inShort(skipped)]),
-  ];
+  const byReason = Map.groupBy(of('skipped'), ({ detail }) => detail);
+  return [...of('failed'), ...of('warning'), ...of('ok'), ...[...byReason.values()].map(inShort)];
 }
 
 function inShort(skipped: readonly Finding[]): Finding {
-  const [reason = '', ...others] = new Set(skipped.map(({ detail }) => detail));
+  const [first, ...others] = skipped as readonly [Finding, ...Finding[]];
+  if (others.length === 0) return first;
   const names = skipped.map(({ check }) => check).join(', ');
-  const { skipped: short } = createFindings(`${skipped.length} checks`);
-  return others.length > 0
-    ? short(names, '`agentd doctor --verbose` says why.')
-    : short(`${names}: ${reason}`);
+  return { ...first, check: `${skipped.length} checks`, detail: `${names}: ${first.detail}` };
 }
 
 function formatFindings(findings: readonly Finding[], { color, width }: Output): string {
