@@ -24,10 +24,27 @@ export function failing(
   next: (sql: string) => Failure | null,
   written: (sql: string) => void = () => undefined,
 ): Database.Database {
+  return intercepted(db, ({ readonly, source }) => !readonly || source === 'COMMIT', next, written);
+}
+
+/** Makes reads of a connection fail on request. @param next is asked before each read, with its SQL */
+export function failingToRead(
+  db: Database.Database,
+  next: (sql: string) => Failure | null,
+): Database.Database {
+  return intercepted(db, ({ readonly, source }) => readonly && !/^(?:COMMIT|ROLLBACK)$/.test(source), next);
+}
+
+function intercepted(
+  db: Database.Database,
+  isMeant: (statement: AnyStatement) => boolean,
+  next: (sql: string) => Failure | null,
+  written: (sql: string) => void = () => undefined,
+): Database.Database {
   const prepare = db.prepare.bind(db);
   db.prepare = ((sql: string) => {
     const statement = prepare(sql) as unknown as AnyStatement;
-    if (statement.readonly && statement.source !== 'COMMIT') return statement;
+    if (!isMeant(statement)) return statement;
     for (const method of ['run', 'get', 'all'] as const) {
       const work = statement[method].bind(statement);
       const write = (values: unknown[]) => {

@@ -3,13 +3,14 @@ import { setImmediate as ioPhase } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import type { Kind, Ring } from '../../../src/daemon/store/kernels/kernel.ts';
+import type { Kind, Ring, Tx } from '../../../src/daemon/store/kernels/kernel.ts';
 import { MemoryKernel, MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openDatabase } from '../../../src/daemon/store/kernels/sqlite/database.ts';
 import { hashOf } from '../../../src/daemon/store/kernels/sqlite/document-row.ts';
 import { SqliteKernel, type SqliteKernelParts } from '../../../src/daemon/store/kernels/sqlite/kernel.ts';
 import { prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { seededRandom } from '../../support/random.ts';
+import { failingToRead } from './failing-connection.ts';
 import { connectTo, fastStateDirectory, stateDirectory } from './state-directory.ts';
 
 interface Thing {
@@ -39,8 +40,12 @@ const aThing = (n: number, members: Partial<Thing> = {}): Thing => ({
 function fixture(parts: Partial<SqliteKernelParts> = {}, path = join(stateDirectory(), 'agentd.db')) {
   const time = { now: 1_000_000 };
   new Database(path).close();
-  const open = (isDaemon: boolean, more: Partial<SqliteKernelParts> = parts) => {
-    const db = openDatabase(path);
+  const open = (
+    isDaemon: boolean,
+    more: Partial<SqliteKernelParts> = parts,
+    through = (db: Database.Database) => db,
+  ) => {
+    const db = through(openDatabase(path));
     prepareLayout(db);
     db.pragma('busy_timeout = 0');
     const kernel = new SqliteKernel({ db, clock: { now: () => time.now }, isDaemon, ...more });
@@ -254,6 +259,36 @@ it('steps see at once what another process has written, and run again on top of 
   await beside.step((tx) => tx.delete(THING, 'a'));
   expect(await kernel.step((tx) => tx.get(THING, 'a'))).toBeNull();
 });
+
+it.each(['SQLITE_BUSY', 'SQLITE_IOERR_READ'])(
+  'no step answers with what is outdated, whichever read before it fails with %s',
+  async (code) => {
+    const { kernel: other, open, time } = fixture();
+    let countdown = -1;
+    const { kernel } = open(false, {}, (db) =>
+      failingToRead(db, () => (countdown-- === 0 ? { code, first: 'nothing' } : null)),
+    );
+    const put =
+      (n: number, ...keys: string[]) =>
+      (tx: Tx) => {
+        for (const key of keys) tx.put(THING, key, aThing(n));
+      };
+    const see = (tx: Tx) => ['a', 'b', 'c', 'd'].map((key) => tx.get(THING, key)?.n).join();
+    for (let [nth, n] = [0, 0]; countdown < 0; nth++, n++) {
+      countdown = -1;
+      await kernel.step(see);
+      await kernel.step(put(n, 'c'), { lazy: true });
+      await kernel.step(put(n, 'd'), { lazy: true });
+      await other.step(put(n, 'a', 'b'));
+      await other.write(() => other.journal.empty(time.now));
+      countdown = nth;
+      const steps = await Promise.allSettled(['first', 'second', 'third'].map(() => kernel.step(see)));
+      for (const step of steps)
+        if (step.status === 'fulfilled') expect(step.value, `read ${nth}`).toBe(`${n},${n},${n},${n}`);
+        else expect(step.reason).toBeInstanceOf(StoreUnavailable);
+    }
+  },
+);
 
 it('a step that puts what is stored writes nothing, even if it puts something else before', async () => {
   const { kernel, put, commits, open } = fixture();

@@ -141,6 +141,7 @@ export class SqliteKernel implements Kernel {
     });
     const undo = () => {
       run.tx?.undo();
+      run.tx = null;
       member.outcome = null;
     };
     const promise = settledBy(member);
@@ -298,20 +299,17 @@ export class SqliteKernel implements Kernel {
    * processes have written: the commit looks anyway, and looking costs system calls.
    */
   #runNow(run: () => void, waitsForCommit: () => boolean, undo: () => void): void {
-    for (;;) {
+    for (let isAgain = false; ; isAgain = true) {
       try {
+        if (isAgain) this.#look();
         run();
         if (waitsForCommit() || this.#isUpToDate()) return;
+        throw OUTDATED;
       } catch (error) {
-        if (error !== OUTDATED) {
-          undo();
-          this.#endLook();
-          throw error;
-        }
+        undo();
+        this.#endLook();
+        if (error !== OUTDATED) throw error;
       }
-      undo();
-      this.#endLook();
-      this.#look();
     }
   }
 
@@ -359,8 +357,8 @@ export class SqliteKernel implements Kernel {
     this.records.forget();
     this.#anonymous?.forget();
     this.journal.read();
-    this.#seen = version;
     for (const member of this.#waiting) if (member.isStep) member.run();
+    this.#seen = version;
   }
 
   #undoSteps(): void {
