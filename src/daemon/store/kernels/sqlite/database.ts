@@ -16,11 +16,10 @@ const COMMAND_BUSY_MS = 5000;
 const DAEMON_BUSY_MS = 20;
 
 /**
- * When the log has this many pages, they are moved into the database. Under load, the same pages are written again and
- * again, so moving them less often saves writes. But moving blocks the event loop, so the number is limited (at most 16
- * MiB).
+ * When the log has this many pages, they are moved into the database (16 MiB). Under load, the same pages are written
+ * again and again, so moving them less often saves writes.
  */
-const CHECKPOINT_PAGES = 4000;
+export const CHECKPOINT_PAGES = 4000;
 
 /** The size to which the log file is truncated after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;

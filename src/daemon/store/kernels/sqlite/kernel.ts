@@ -6,6 +6,7 @@ import type { Clock } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import { CommitSchedule } from './commit-schedule.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { hashOf } from './document-row.ts';
@@ -44,6 +45,7 @@ export interface SqliteKernelParts {
   /** Makes room on a full disk; null if that is not possible. */
   space?: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   anonymous?: AnonymousBytes | null;
+  checkpoints?: Pick<Checkpoints, 'beforeCommit' | 'afterCommit' | 'release'> | null;
   /** For tests. */
   journalBounds?: JournalBounds;
 }
@@ -68,6 +70,7 @@ export class SqliteKernel implements Kernel {
   readonly #clock: Clock;
   readonly #space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   readonly #anonymous: AnonymousBytes | null;
+  readonly #checkpoints: SqliteKernelParts['checkpoints'];
   readonly #parts: TxParts;
   readonly #statements;
   readonly #listeners = new EventEmitter().setMaxListeners(0);
@@ -88,12 +91,14 @@ export class SqliteKernel implements Kernel {
   #isClosed = false;
   #failure: unknown = null;
 
-  constructor({ db, clock, isDaemon, space = null, anonymous = null, journalBounds }: SqliteKernelParts) {
+  constructor(parts: SqliteKernelParts) {
+    const { db, clock, isDaemon, space = null, anonymous = null, checkpoints, journalBounds } = parts;
     this.description = `sqlite ${db.name}`;
     this.#db = db;
     this.#clock = clock;
     this.#space = space;
     this.#anonymous = anonymous;
+    this.#checkpoints = checkpoints;
     this.#steady_offset = clock.steady === undefined ? 0 : clock.now() - clock.steady();
     const table = new Table(db, () => this.#beforeRead());
     this.documents = new Documents(table, isDaemon, anonymous);
@@ -401,7 +406,10 @@ export class SqliteKernel implements Kernel {
     const members = this.#waiting;
     this.#waiting = [];
     for (const member of members) this.#answer(member);
-    this.apart(() => this.#space?.afterCommit());
+    this.apart(() => {
+      this.#space?.afterCommit();
+      this.#checkpoints?.afterCommit();
+    });
     return 'settled';
   }
 
@@ -439,6 +447,7 @@ export class SqliteKernel implements Kernel {
       const before = this.#failure === null ? 0 : this.#statements.changes.get();
       for (const member of this.#waiting) if (member.outcome === null || !member.isStep) member.run();
       this.#writeChanges();
+      this.#checkpoints?.beforeCommit();
       isCommitting = true;
       this.#statements.commit.run();
       this.documents.committed();
@@ -484,6 +493,7 @@ export class SqliteKernel implements Kernel {
 
   /** Ends a transaction that has failed, and forgets what the memory has of it. */
   #forget(): void {
+    this.#checkpoints?.release();
     // SQLite itself ends the transaction after some failures.
     if (this.#db.inTransaction) this.#statements.rollback.run();
     this.#undoSteps();

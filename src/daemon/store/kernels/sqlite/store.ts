@@ -9,6 +9,7 @@ import { type Bounds, type Store, type StoreMaintenance, storeOver } from '../..
 import type { Kind } from '../kernel.ts';
 import { AnonymousBytes } from './anonymous-bytes.ts';
 import { copyTo, lastBackupAt } from './backup.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { describeCondition } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
@@ -127,7 +128,8 @@ function storeOn(
   const space = new DiskSpace(db, volume, reserve);
   // Only the daemon makes room: an administrator's command must not delete data that nobody told it to delete.
   const anonymous = isDaemon && anonymousMax !== undefined ? new AnonymousBytes(db, anonymousMax) : null;
-  const kernel = new SqliteKernel({ db, clock, isDaemon, space, anonymous });
+  const checkpoints = isDaemon ? new Checkpoints(db) : null;
+  const kernel = new SqliteKernel({ db, clock, isDaemon, space, anonymous, checkpoints });
   const memories = new SqliteMemories(db, kernel, clock, memoriesMax);
   let sweep: Sweep | null = null;
   const store = storeOver(
@@ -167,7 +169,9 @@ function storeOn(
     async close() {
       await sweep?.close();
       await kernel.close();
+      await checkpoints?.end();
       db.close();
+      checkpoints?.close();
       unlock();
     },
   } as SqliteStore;
