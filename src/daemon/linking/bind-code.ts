@@ -84,10 +84,12 @@ export async function bindCode(
     const { user_id, alias_id } = claimant;
     const alias =
       alias_id === null || alias_id === user_id
-        ? (standing.find((one) => one.alias?.person === person)?.alias ?? null)
-        : { alias: aliasKey(channel.name, alias_id), person };
+        ? standing.find((one) => one.alias?.person === person)?.alias?.alias
+        : aliasKey(channel.name, alias_id);
     const bound = await store.linkCodes.bind({
-      ...{ code_id, seen: { token, confirmed_token }, alias },
+      ...{ code_id, seen: { token, confirmed_token } },
+      // Not the alias as it stands: the code proves that the user id is the person's, even if it was reassigned.
+      alias: alias === undefined ? null : { alias, person },
       link: {
         ...{ key, token: seal.close(raw, key), person, ttl_ms: LINK_TTL_MS },
         ...{ how: 'code', name: claimant.name, origin: newest.claims },

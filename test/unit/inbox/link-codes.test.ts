@@ -10,7 +10,7 @@ import { outgoingReply } from '../../../src/daemon/inbox/outgoing.ts';
 import { press } from '../../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { bindCode } from '../../../src/daemon/linking/bind-code.ts';
-import { findLink } from '../../../src/daemon/linking/find-link.ts';
+import { findLink, findSendersLink } from '../../../src/daemon/linking/find-link.ts';
 import { MASKED_CODE } from '../../../src/daemon/linking/link-code-text.ts';
 import { codeHashes, createCode, type MadeCode } from '../../../src/daemon/linking/link-codes.ts';
 import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
@@ -443,6 +443,21 @@ describe('a code on which both have agreed', () => {
     await confirm();
     await enqueue(numbered, services, worker, [aMessage('yes', hidden)]);
     expect((await findLink(services, numbered, 'DE.b2'))?.key).toBe('telex:jwt:DE.b2');
+  });
+
+  it('leads to the link by the user id alone again, although it had been given to somebody else', async () => {
+    const sender = (alias_id?: string) =>
+      findSendersLink(services, LINKED, { user_id: 'u1', ...(alias_id === undefined ? {} : { alias_id }) });
+    await link(services, LINKED, 'u1', ada);
+    await sender('b1');
+    await sender('b2');
+    expect(await sender()).toBe('other_sender');
+    await say(made.code);
+    await confirm();
+    await say('yes');
+    expect(await sender()).toMatchObject({ person: ADA });
+    expect(await sender('b1')).toMatchObject({ person: ADA });
+    expect(await sender('b2')).toBe('other_sender');
   });
 
   it('replaces the link of another person if the ids of the channel are no phone numbers', async () => {
