@@ -27,12 +27,14 @@ export function failing(
   return intercepted(db, ({ readonly, source }) => !readonly || source === 'COMMIT', next, written);
 }
 
-/** Makes reads of a connection fail on request. @param next is asked before each read, with its SQL */
+/** Makes reads of the file fail on request. @param next is asked before each read, with its SQL */
 export function failingToRead(
   db: Database.Database,
   next: (sql: string) => Failure | null,
 ): Database.Database {
-  return intercepted(db, ({ readonly, source }) => readonly && !/^(?:COMMIT|ROLLBACK)$/.test(source), next);
+  const isRead = ({ readonly, source }: AnyStatement) =>
+    readonly && !/^(?:COMMIT|ROLLBACK|SELECT total_changes\(\))$/.test(source);
+  return intercepted(db, isRead, next);
 }
 
 function intercepted(

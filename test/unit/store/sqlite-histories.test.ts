@@ -18,13 +18,13 @@ import { SqliteKernel } from '../../../src/daemon/store/kernels/sqlite/kernel.ts
 import { prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { randomFrom, type SeededRandom } from '../../support/chance.ts';
 import { effort } from '../../support/effort.ts';
-import { type Failure, failing } from './failing-connection.ts';
+import { type Failure, failing, failingToRead } from './failing-connection.ts';
 import { fastStateDirectory } from './state-directory.ts';
 
 // Random histories of a daemon and a command on one file, each with a connection of its own: many steps in one commit,
-// commits that fail, a clock that moves, sweeps, restarts and crashes. One of them may write much before the other looks.
-// After that both must see what a simple model sees. `HISTORY_SEED=7` plays one history again, and `HISTORIES=1000` that
-// many.
+// commits and reads that fail, a clock that moves, sweeps, restarts and crashes. One of them may write much before the
+// other looks. After that both must see what a simple model sees. `HISTORY_SEED=7` plays one history again, and
+// `HISTORIES=1000` that many.
 
 interface Thing {
   n: number;
@@ -209,6 +209,12 @@ class Side {
   /** How many writes are left until one fails. */
   countdown = Number.POSITIVE_INFINITY;
   failure: Failure = { code: 'SQLITE_FULL', first: 'nothing' };
+  /** How many reads are left until one fails. */
+  reads = Number.POSITIVE_INFINITY;
+  readFailure = 'SQLITE_BUSY';
+  #isCommitting = false;
+  /** How a read outside of a commit has failed, and with it the step that is beginning. */
+  #failedRead: string | null = null;
   readonly db: Database.Database;
   readonly kernel: SqliteKernel;
   readonly isDaemon: boolean;
@@ -218,8 +224,12 @@ class Side {
     this.#world = world;
     this.#seen = world.durable;
     this.isDaemon = isDaemon;
-    const written = (sql: string) => sql === 'COMMIT' && this.#committed();
-    this.db = failing(openDatabase(world.path), (sql) => this.#next(sql), written);
+    const written = (sql: string) => {
+      if (sql === 'BEGIN IMMEDIATE') this.#isCommitting = true;
+      if (sql === 'COMMIT') this.#committed();
+    };
+    const db = failingToRead(openDatabase(world.path), (sql) => this.#nextRead(sql));
+    this.db = failing(db, (sql) => this.#next(sql), written);
     prepareLayout(this.db);
     this.db.pragma('busy_timeout = 0');
     this.kernel = new SqliteKernel({
@@ -238,6 +248,23 @@ class Side {
     this.issued = [];
   }
 
+  #nextRead(sql: string): Failure | null {
+    if (sql === 'BEGIN' || !this.db.inTransaction) this.#isCommitting = false;
+    // The kernel reads what the other side has written. After that, it runs all waiting steps again.
+    if (sql === 'SELECT min(id) FROM journal') this.#seen = this.#world.durable;
+    if (this.reads-- !== 0) return null;
+    const code = this.readFailure;
+    if (!this.#isCommitting) this.#failedRead = code;
+    else if (code !== 'SQLITE_BUSY') this.#refuse();
+    return { code, first: 'nothing' };
+  }
+
+  /** The steps that nobody has an answer of fail with the commit. */
+  #refuse(): void {
+    for (const one of this.issued) one.isRefused = !one.isAnswered;
+    this.issued = this.issued.filter(({ isRefused }) => !isRefused);
+  }
+
   #next(sql: string): Failure | null {
     if (this.countdown-- !== 0) return null;
     const { failure } = this;
@@ -254,9 +281,7 @@ class Side {
 
   /** The kernel runs a step, perhaps again, with all that wait for the same commit. */
   #run(one: Issued): void {
-    const { durable } = this.#world;
-    const isFirst = this.issued.length === 0 || this.issued[0] === one;
-    one.run = (isFirst ? durable : this.#seen).after(one.work);
+    one.run = (this.issued.length === 0 ? this.#world.durable : this.#seen).after(one.work);
     if (this.issued.includes(one)) this.#seen = one.run.model;
   }
 
@@ -276,6 +301,16 @@ class Side {
           return { error: 'refused' };
         },
       );
+    const failedRead = this.#failedRead;
+    this.#failedRead = null;
+    if (failedRead !== null) {
+      if (this.issued.length === 0) this.#seen = this.#world.durable;
+      if (failedRead === 'SQLITE_BUSY') this.issued.push(one);
+      else one.isRefused = true;
+      const result = await promise;
+      expect(result).toEqual(one.isRefused ? { error: 'refused' } : one.run?.outcome);
+      return;
+    }
     const { touched, model, outcome } = one.run as NonNullable<Issued['run']>;
     one.isAnswered = lazy && (onlyClaims || this.kernel.failure === null);
     const before = this.issued.length > 0 ? this.#seen.touched : new Set<string>();
@@ -295,6 +330,7 @@ class Side {
   /** Writes everything. */
   async flush(): Promise<void> {
     this.countdown = Number.POSITIVE_INFINITY;
+    this.reads = Number.POSITIVE_INFINITY;
     await this.kernel.write(() => undefined);
   }
 }
@@ -336,6 +372,8 @@ class World {
         code: random.pick(['SQLITE_FULL', 'SQLITE_FULL', 'SQLITE_IOERR_FSYNC', 'SQLITE_BUSY']),
         first: random.pick(['nothing', 'rollback', 'write']),
       };
+      side.reads = random.chance(0.25) ? random.below(12) : Number.POSITIVE_INFINITY;
+      side.readFailure = random.pick(['SQLITE_BUSY', 'SQLITE_IOERR_READ']);
     }
     const steps: Promise<unknown>[] = [];
     for (let n = 1 + random.below(5); n > 0; n--) {
