@@ -320,6 +320,16 @@ describe('a sender with a number and a second id', () => {
     expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: ADA });
   });
 
+  it('has no link of the number left under the second id once that id has had a link of its own', async () => {
+    await sender(NUMBER, 'US.1');
+    await link(services, NUMBERED, 'US.1', await token({ sub: 'bob' }));
+    expect(await sender('US.1')).toMatchObject({ person: personKey({ sub: 'bob' }) });
+    expect(await unlink(services, NUMBERED, 'US.1')).toBe(true);
+    expect(await sender('US.1')).toBeNull();
+    expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
+    expect(await sender('US.1')).toMatchObject({ person: ADA });
+  });
+
   it('gets no second id if another process has meanwhile stored the token of a different person', async () => {
     await sender(NUMBER, 'US.1');
     const key = `telex:jwt:${NUMBER}`;

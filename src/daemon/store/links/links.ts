@@ -28,6 +28,7 @@ export interface LinkStore {
    * Writes a link if the value of the key is still `expected` (a value from `get`, or null if there was no link);
    * atomic. Otherwise, or if the token has ended with a sign-out at the site, it returns false and writes nothing, and
    * the caller must read the link again. An alias that was bound for the same person is kept; any other alias is removed.
+   * If the id in the key is itself an alias of another link, it no longer leads there.
    */
   put(link: NewLink, expected: string | null): Promise<boolean>;
   /**
@@ -244,6 +245,9 @@ export function putLink(
   const expires_at = tx.now + ttl_ms;
   const kept = found?.alias?.person === person ? found.alias : null;
   tx.delete(LINK_RENEWAL, key);
+  // When this link ends, no older link of the same id takes effect in its place.
+  const { platform, user_id } = userOfKey(key);
+  tx.delete(ALIAS, `${platform}:${user_id}`);
   tx.put(LINK, key, {
     ...{ key, token, person, expires_at, expiry_notified: false },
     ...{ alias: alias ?? kept, how, name, made_at: tx.now },
