@@ -1,6 +1,8 @@
 import { personFrom } from '../identity/identity.ts';
+import { ownerOnPlatform } from '../identity/memory-owner.ts';
 import { clientTag } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
+import { aliasChange } from '../store/memories/memories.ts';
 import { refuseStranger } from './authorize-sender.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -12,9 +14,9 @@ type Uses = Pick<Services, 'clock' | 'settings' | 'channelNames'>;
  * Opens the session that was found, or prepares a new one (agentd-message(7), "Whose session it is").
  *
  * Repeats the check of authorize-sender, because another sender may have begun the session while the message waited. If
- * a private chat on a platform is now linked to a different person, its session is replaced, so that the new person
- * does not see the history of the previous one. Adds `session` and `session_origin`. Throws `session_forbidden` if the
- * session belongs to someone else, and does not change it.
+ * a private chat on a platform is now linked to a different person, or its user id arrives with the second id of somebody
+ * else, its session is replaced, so that the new person does not see the history of the previous one. Adds `session` and
+ * `session_origin`. Throws `session_forbidden` if the session belongs to someone else, and does not change it.
  */
 export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   name: 'open-session',
@@ -23,18 +25,29 @@ export const openSession: Step<Arrived & Identified & Locked, Opened> = {
     const { found } = turn;
     if (found && !isHandedOver(turn, found)) {
       line.reason = 'found';
-      return { session: found, session_origin: 'found' };
+      const alias_id = aliasOf(turn.message);
+      const isNew = alias_id !== null && alias_id !== found.alias_id;
+      return { session: isNew ? { ...found, alias_id } : found, session_origin: 'found' };
     }
     line.reason = found ? 'begun_anew' : 'created';
     return { session: newSession(turn, services), session_origin: found ? 'replaced' : 'new' };
   },
 };
 
-/** Whether a private chat that belonged to one person is now linked to a different person. */
-function isHandedOver({ credential, channel, message }: Arrived & Identified, { owner }: Session): boolean {
+/** Whether a private chat that belonged to one person now belongs to a different person. */
+function isHandedOver(
+  { credential, channel, message }: Arrived & Identified,
+  { owner, alias_id }: Session,
+): boolean {
   if (!channel.has_platform || message.shared) return false;
   const person = personFrom(credential);
-  return person !== null && owner !== null && owner !== person;
+  if (person !== null && owner !== null && owner !== person) return true;
+  return aliasChange(alias_id ?? null, aliasOf(message)) === 'new_owner';
+}
+
+/** The other id of the sender; null if there is none, or if the session has several senders. */
+function aliasOf({ platform, user_id, alias_id, shared }: Arrived['message']): string | null {
+  return shared ? null : ownerOnPlatform(platform, user_id, alias_id).alias;
 }
 
 /** The session that a message begins. It has no owner, and is not stored yet. */
@@ -43,10 +56,12 @@ export function newSession(
   { clock, settings }: Pick<Uses, 'clock' | 'settings'>,
 ): Session {
   const now = clock.now();
+  const alias_id = aliasOf(message);
   return {
     session_id,
     former_id: null,
     user_id: message.user_id,
+    ...(alias_id === null ? {} : { alias_id }),
     platform: message.platform,
     namespace: channel.namespace,
     generated: session_is_generated,

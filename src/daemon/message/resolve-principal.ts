@@ -30,10 +30,10 @@ interface Decision {
  * Sign-in changes a generated id that nobody owned: the client that began the session knows the id, and must not speak
  * as the person after sign-in. If the message with the token creates the session, the session keeps its id.
  *
- * If the owner or the context of the session changes, the session is stored before the run, so that the change remains
- * if the run fails. A new session without an owner is stored with the turn. Adds `principal`, and the session with its
- * id. Notifies the outlet that the answer has begun, if lock-session has not. Throws `unavailable` if the claim is
- * lost, or if the store cannot be reached.
+ * If the owner, the context or the user's other id changes, the session is stored before the run, so that the change
+ * remains if the run fails. A new session without an owner is stored with the turn. Adds `principal`, and the session
+ * with its id. Notifies the outlet that the answer has begun, if lock-session has not. Throws `unavailable` if the claim
+ * is lost, or if the store cannot be reached.
  */
 export const resolvePrincipal: Step<Turn, Resolved> = {
   name: 'resolve-principal',
@@ -201,11 +201,12 @@ function kept(session: Session, { settings, clock }: Uses): Session {
  * @throws ClaimLost
  */
 function store(turn: Turn, session: Session, services: Uses): StoredSession | Promise<StoredSession | null> {
-  const { session_origin, changes } = turn;
+  const { session_origin, changes, found } = turn;
   const isNobodys = session.owner === null;
   if (session_origin === 'new' && isNobodys)
     return { session, session_origin, changes: { ...changes, session } };
-  if (session === turn.session) return { session, session_origin, changes };
+  const isStored = session_origin === 'found' && session.alias_id === found?.alias_id;
+  if (isStored && session === turn.session) return { session, session_origin, changes };
   return storeNow(turn, session, services);
 }
 

@@ -21,6 +21,8 @@ export interface Session {
   former_id: string | null;
   /** The channel user who opened the session. */
   user_id: string;
+  /** The other id of the user of a private chat (`IncomingMessage.alias_id`). Absent if no message has contained one. */
+  alias_id?: string;
   /** The channel on which the session was opened. */
   platform: string;
   /** Channels of one namespace share their sessions. Channels of other namespaces cannot use this session. */

@@ -107,3 +107,21 @@ it('a private chat that is linked to another person begins anew: the agent sees 
     ['as bob', []],
   ]);
 });
+
+it('a private chat begins anew when its user id arrives with the second id of somebody else', async () => {
+  const chat = await ConfirmationWorld.open();
+  const write = (text: string, alias: { alias_id?: string }) =>
+    chat.write(text, 'u1', { shared: false, thread_id: 'telex:u1', channel_id: 'u1', ...alias });
+  await write('one', { alias_id: 'b1' });
+  await write('two', {});
+  await write('three', { alias_id: 'b1' });
+  await write('other', { alias_id: 'b2' });
+  await write('another', { alias_id: 'b2' });
+  expect(chat.turns.map(({ text, history }) => [text, history.map(({ user }) => user)])).toEqual([
+    ['one', []],
+    ['two', ['one']],
+    ['three', ['one', 'two']],
+    ['other', []],
+    ['another', ['other']],
+  ]);
+});
