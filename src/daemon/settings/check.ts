@@ -95,7 +95,7 @@ export class Validation {
   readonly environment: string;
   readonly cwd: string;
   /** Whether the generated settings of `serve --dev` are among the sources. */
-  readonly #dev: boolean;
+  readonly dev: boolean;
   readonly #settings: ReadonlyMap<string, EffectiveSetting>;
   readonly #sources: Sources;
 
@@ -104,7 +104,7 @@ export class Validation {
     sources: Sources,
     { environment, cwd, dev }: { environment: string; cwd: string; dev: boolean },
   ) {
-    this.#dev = dev;
+    this.dev = dev;
     this.#settings = new Map(effective.map((setting) => [setting.record.name, setting]));
     this.#sources = sources;
     this.environment = environment;
@@ -141,7 +141,7 @@ export class Validation {
    */
   get developing(): boolean {
     if (this.guarded) return false;
-    return this.#dev || this.environment === 'development' || this.environment === 'test';
+    return this.dev || this.environment === 'development' || this.environment === 'test';
   }
 
   refuse(name: keyof Settings, problem: string, right: string): void {

@@ -72,6 +72,8 @@ export interface Sources {
   folder: string;
   /** Problems with files that cannot be read completely. */
   problems: readonly SettingProblem[];
+  /** Whether a file cannot be read at all: settings that seem to be missing may be in it. */
+  lacksFile: boolean;
 }
 
 /** A value as it was given. */
@@ -109,6 +111,7 @@ export async function readSources({
     structured: new Map([...structured.map((one) => [one.key, one] as const), ...file.structured]),
     folder: file.folder,
     problems: [...dotenv.problems, ...file.problems],
+    lacksFile: [dotenv, file].some(({ layer, problems }) => layer === null && problems.length > 0),
   };
 }
 

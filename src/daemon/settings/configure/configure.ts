@@ -180,15 +180,20 @@ export async function inspectConfiguration(
   );
   const problems = [
     ...sources.problems,
-    ...checked.problems,
-    ...validation.problems,
-    ...ownSecrets.problems,
-    ...tools.problems,
-    ...agents.problems,
-    ...texts.problems,
-    ...loaded.problems,
-    ...activation.problems,
-    ...unknown.problems,
+    ...certain(
+      [
+        ...checked.problems,
+        ...validation.problems,
+        ...ownSecrets.problems,
+        ...tools.problems,
+        ...agents.problems,
+        ...texts.problems,
+        ...loaded.problems,
+        ...activation.problems,
+        ...unknown.problems,
+      ],
+      sources,
+    ),
   ];
   // If there are problems, they may be the reason why no channel is active, so there is no warning.
   if (activation.channels.length === 0 && problems.length === 0) validation.warn(noChannel(loaded));
@@ -235,12 +240,16 @@ export async function configureCore(location: ConfigLocation, purpose: Purpose):
   if (needed.includes('REDIS_URL')) checkStoreSettings(validation);
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(validation);
   if (needed.includes('MEMORY_BACKEND')) checkMemorySettings(validation);
-  const all = [
-    ...sources.problems.filter((problem) => !isStrayEnvFile(problem, location)),
-    ...[...problems, ...validation.problems].filter(({ setting }) => needed.includes(setting)),
-  ];
+  const ofFiles = sources.problems.filter((problem) => !isStrayEnvFile(problem, location));
+  const ofSettings = [...problems, ...validation.problems].filter(({ setting }) => needed.includes(setting));
+  const all = ofFiles.length === 0 ? ofSettings : [...ofFiles, ...certain(ofSettings, sources)];
   if (all.length > 0) throw new ConfigurationError(all);
   return toSettings(effective.map(orDefault));
+}
+
+/** The problems that remain if the file that cannot be read sets what is set nowhere else. */
+function certain(problems: readonly SettingProblem[], { lacksFile }: Sources): readonly SettingProblem[] {
+  return lacksFile ? problems.filter(({ value, source }) => value !== null || source !== null) : problems;
 }
 
 /**
@@ -322,6 +331,7 @@ export function checkValues(
     structured: new Map(),
     folder: cwd,
     problems: [],
+    lacksFile: false,
   };
   const { effective, problems } = checkRecords(SETTINGS, sources, { env: {}, cwd });
   const validation = new Validation(effective, sources, { environment: '', cwd, dev: false });

@@ -38,7 +38,12 @@ function hasKey(validation: Validation): boolean {
 }
 
 function checkSecret(validation: Validation): void {
-  validation.demand('JWT_SECRET_KEY', 'is not set, but JWT_ALGORITHM is HS256');
+  validation.demand(
+    'JWT_SECRET_KEY',
+    validation.dev
+      ? 'is not set: `serve --dev` was started with a secret of its own, which is not copied'
+      : 'is not set, but JWT_ALGORITHM is HS256',
+  );
   const secret = validation.value('JWT_SECRET_KEY');
   if (secret === undefined) return;
   try {

@@ -96,6 +96,27 @@ describe('the configuration', () => {
     ]);
   });
 
+  it('reports no setting as missing while a file cannot be read, because it may be in that file', async () => {
+    const unparsed = placeWith({ MESSAGING_PLATFORMS: 'teamchat', PORT: 'x' }, { 'agentd.yaml': '[' });
+    expect(await refused(unparsed)).toEqual([
+      expect.stringMatching(/^agentd\.yaml cannot be read/),
+      'PORT is not a whole number',
+    ]);
+    await expect(configureCore(unparsed, 'tokens')).rejects.toThrow(/has one problem:\s+agentd\.yaml\n/);
+    const directory = placeWith({}, { '.env/not-a-file': '', 'etc/agentd.yaml': '{}' });
+    expect(await refused(directory)).toEqual(['.env cannot be read (EISDIR)']);
+    await expect(configureCore({ ...directory, configFile: 'etc/agentd.yaml' }, 'tokens')).rejects.toThrow(
+      'JWT_ALGORITHM',
+    );
+  });
+
+  it('says that `serve --dev` does not copy the secret that it was given', async () => {
+    const place = { ...placeWith({}), defaults: { JWT_ALGORITHM: 'HS256' } };
+    expect(await refused(place)).toEqual([
+      'JWT_SECRET_KEY is not set: `serve --dev` was started with a secret of its own, which is not copied',
+    ]);
+  });
+
   it('uses the state directory of systemd unless STATE_DIR is set', async () => {
     const env = { ...VALID, STATE_DIRECTORY: '/var/lib/agentd:/var/lib/other' };
     expect((await configure(placeWith(env))).settings.STATE_DIR).toBe('/var/lib/agentd');
