@@ -119,8 +119,9 @@ const KNOWN: Readonly<Record<string, Entry>> = {
 
 /** What to do about a wrong configuration. */
 export function configurationAdvice(problems: readonly SettingProblem[]): string {
-  // A problem with no value at all: nobody has set anything yet.
-  if (problems.every(({ value, source }) => value === null && source === null))
+  const isUnset = problems.every(({ value, source }) => value === null && source === null);
+  // Every configuration has this setting: nobody has set anything yet.
+  if (isUnset && problems.some(({ setting }) => setting === 'JWT_ALGORITHM'))
     return 'To try agentd with nothing set up, run `agentd serve --dev`. To write a configuration, run `agentd init`. `agentd config reference NAME` describes a setting.';
   return 'Fix these settings. `agentd config reference NAME` describes one, and `agentd config show` shows where its value comes from.';
 }

@@ -73,7 +73,12 @@ async function buildSettings(
   for (const record of settings) {
     const isMissing = record.required && values.get(record.name) === undefined;
     if (isMissing && problems.every(({ setting }) => setting !== record.name))
-      problems.push(await notSet(record, `is not set, so nothing can be sent as the platform of ${channel}`));
+      problems.push(
+        await notSet(
+          record,
+          `is not set, so nothing can be sent as the platform of ${channel}; \`serve --dev\` generates it`,
+        ),
+      );
   }
   if (problems.length > 0) throw new ConfigurationError(problems);
   return Object.fromEntries(names.map((name) => [name, values.get(name)]));

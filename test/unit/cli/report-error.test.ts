@@ -160,6 +160,11 @@ describe('the advice for a wrong configuration', () => {
     expect(advice).toMatch(/`agentd serve --dev`.*`agentd init`/);
   });
 
+  it('does not name them if a file is wrong, or if only some settings are missing', () => {
+    for (const setting of ['agentd.yaml', 'JWT_SECRET_KEY'])
+      expect(explainError(new ConfigurationError([{ ...problem, setting }])).advice).toMatch(/^Fix these/);
+  });
+
   it('says where the values come from if something is set', () => {
     const wrong = { ...problem, setting: 'PORT', value: 'x', source: 'environment' };
     expect(explainError(new ConfigurationError([problem, wrong])).advice).toMatch(/^Fix these settings/);
