@@ -42,7 +42,7 @@ export function createParser(
 function group(program: Commander, name: string): Commander {
   const existing = program.commands.find((command) => command.name() === name);
   if (existing) return existing;
-  const made = program.command(name).helpCommand(false);
+  const made = program.command(name).helpCommand(false).showHelpAfterError(`Try \`agentd ${name} --help\`.`);
   const { summary, example } = GROUPS[name] ?? {};
   if (summary !== undefined) made.description(summary);
   if (example !== undefined) made.addHelpText('after', `\n${examplesText(example)}`);

@@ -112,7 +112,11 @@ describe('the program agentd', () => {
 
   it.each([
     ['an unknown command', ['statsu'], /unknown command 'statsu'\n\(Did you mean status\?\)/],
-    ['an unknown command of a group', ['sessions', 'lst'], /unknown command 'lst'\n\(Did you mean list\?\)/],
+    [
+      'an unknown command of a group',
+      ['sessions', 'lst'],
+      /unknown command 'lst'\n\(Did you mean list\?\)\nTry `agentd sessions --help`/,
+    ],
     ['a misspelled group', ['sesions', 'list'], /\(Did you mean sessions\?\)/],
     [
       'an unknown option',
