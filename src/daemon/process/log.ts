@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import pino from 'pino';
+import { ConfigurationError } from '../settings/problem.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { sourceLocation } from '../syntax/source-location.ts';
 import { escapeControls } from '../texts/printable.ts';
@@ -108,7 +109,10 @@ function findLocation(error: Error): { at?: string } {
   return at === null ? {} : { at };
 }
 
-/** Errors of libraries may contain whole requests, so only these fields of an error and its causes are logged. */
+/**
+ * Errors of libraries may contain whole requests, so only these fields of an error and its causes are logged. A mistake
+ * in the configuration is no defect of the program, so it has no stack.
+ */
 function serializeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { code?: unknown };
@@ -116,7 +120,7 @@ function serializeError(error: unknown, depth = 0): unknown {
     name: error.name,
     message: error.message,
     ...(typeof code === 'string' ? { code } : {}),
-    ...(depth === 0 ? { stack: error.stack } : findLocation(error)),
+    ...(depth > 0 ? findLocation(error) : error instanceof ConfigurationError ? {} : { stack: error.stack }),
     ...(error.cause !== undefined && depth < 3 ? { cause: serializeError(error.cause, depth + 1) } : {}),
   };
 }

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
-import { isJournalStream, priorityPrefix } from '../../../src/daemon/process/log.ts';
+import { createLog, isJournalStream, priorityPrefix } from '../../../src/daemon/process/log.ts';
 import { formatLogLine } from '../../../src/daemon/process/log-line.ts';
+import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 
 const EVIL = 'a\u001b[2Jb\u009b31mc\u0007d\u202ee';
 const CLEAN = 'a\ufffd[2Jb\ufffd31mc\ufffdd\ufffde';
@@ -47,6 +48,34 @@ describe('formatLogLine', () => {
 
   test('also cleans lines that are not JSON', () => {
     expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
+  });
+});
+
+describe('a logged error', () => {
+  const told = (err: Error) => {
+    let text = '';
+    const writeError = (bytes: Uint8Array) => {
+      text += Buffer.from(bytes);
+      return bytes.length;
+    };
+    createLog({ level: 'ERROR', format: 'TEXT', writeError }).error({ err }, 'it failed');
+    return text.split('\n').slice(1);
+  };
+
+  test('has its stack', () => {
+    expect(told(new Error('broken')).join('\n')).toMatch(/^ {2}Error: broken\n {6}at /);
+  });
+
+  test('has no stack if it is a mistake in the configuration', () => {
+    const problem = { setting: 'PORT', value: '0', source: '.env', problem: 'is less than 1', right: 'more' };
+    expect(told(new ConfigurationError([problem]))).toEqual([
+      '  the configuration has one problem:',
+      '  ',
+      '    PORT=0 (.env)',
+      '      wrong: is less than 1',
+      '      right: more',
+      '',
+    ]);
   });
 });
 
