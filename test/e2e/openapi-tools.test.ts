@@ -216,7 +216,7 @@ test('an entry that does not match its document prevents the start with exit cod
         [
           '  tools[0].operations.listOrder (broken.yaml, line 6)',
           '    wrong: is not an operation of the document shop.yaml',
-          '    right: an operationId, or a method and a path such as "GET /orders/{id}"; the nearest are listOrders',
+          '    right: an operationId, or a method and a path such as "GET /orders/{id}"; nearest: listOrders',
         ].join('\n'),
       ),
     ]);

@@ -91,7 +91,7 @@ function suggestion(operations: readonly FoundOperation[], key: string): string 
     names.push(near.name);
     candidates.delete(near.name);
   }
-  return names.length === 0 ? form : `${form}; the nearest are ${names.join(', ')}`;
+  return names.length === 0 ? form : `${form}; nearest: ${names.join(', ')}`;
 }
 
 /** A path of a document in its parts. */

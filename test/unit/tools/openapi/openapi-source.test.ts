@@ -218,9 +218,9 @@ describe('a key that names no operation', () => {
       ]),
     );
     expect(problems.map(({ right }) => right.split('; ')[1])).toEqual([
-      'the nearest are listOrders',
-      'the nearest are GET /orders/{id}, GET /orders, DELETE /orders/{id}',
-      'the nearest are HEAD /orders, GET /orders, POST /orders',
+      'nearest: listOrders',
+      'nearest: GET /orders/{id}, GET /orders, DELETE /orders/{id}',
+      'nearest: HEAD /orders, GET /orders, POST /orders',
     ]);
   });
 
