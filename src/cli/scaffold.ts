@@ -103,12 +103,15 @@ const ALWAYS = ['package.json', 'README.md', 'LICENSE'];
  */
 export async function packAgentd(folder: string): Promise<string> {
   const root = packageFolder();
-  const { version } = await manifestIn(root);
+  const manifest = await manifestIn(root);
+  // The scripts work only in a checkout, and npm would ask the person to approve `prepare`.
+  const own = Buffer.from(`${JSON.stringify({ ...manifest, scripts: undefined }, null, 2)}\n`);
   const files = (await packedFiles(root)).map(async (name): Promise<TarFile> => {
     const isExecutable = ((await stat(join(root, name))).mode & 0o111) !== 0;
-    return { name: `package/${name}`, content: await readFile(join(root, name)), isExecutable };
+    const content = name === 'package.json' ? own : await readFile(join(root, name));
+    return { name: `package/${name}`, content, isExecutable };
   });
-  const filename = `agentd-${version}.tgz`;
+  const filename = `agentd-${manifest.version}.tgz`;
   await writeFile(join(folder, filename), tarball(await Promise.all(files)), { flag: 'wx' });
   return filename;
 }

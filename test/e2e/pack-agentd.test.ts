@@ -22,7 +22,7 @@ test.runIf(isThorough)('agentd is packed with the files that npm would pack', as
   expect(await packedFiles(ROOT)).toEqual(packed?.files.map(({ path }) => path).sort());
 });
 
-test('an archive unpacks to the same files, byte for byte', async () => {
+test('an archive unpacks to the same files, byte for byte, with a manifest without scripts', async () => {
   const target = await folder();
   const file = join(target, await packAgentd(target));
   await execa('tar', ['-xzf', file, '-C', target]);
@@ -31,9 +31,11 @@ test('an archive unpacks to the same files, byte for byte', async () => {
     'man/pictures/demo-done.png',
     'dist/man/agentd.1',
     'dist/src/cli/main.js',
-    'package.json',
   ])
     expect(await readFile(join(target, 'package', name))).toEqual(await readFile(join(ROOT, name)));
+  // npm would ask whoever installs the file to approve `prepare`, which works only in a checkout.
+  const { scripts: _scripts, ...manifest } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  expect(JSON.parse(await readFile(join(target, 'package/package.json'), 'utf8'))).toEqual(manifest);
   const { stdout } = await execa('tar', ['-tvzf', file]);
   expect(stdout).toMatch(/^-rwxr-xr-x .* package\/bin\/agentd\.js$/m);
 });
