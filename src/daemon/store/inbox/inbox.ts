@@ -289,8 +289,15 @@ export interface InboxEdit {
   text: string;
 }
 
-/** What a message with buttons says apart from the actions. */
-export interface QuestionCard {
+/** The question at the end of a reply, as its channel needs it. */
+export interface StoredQuestion {
+  /** Id of the question, or of the link code. */
+  id: string;
+  /** Where the question begins in the reply. */
+  begins_at: number;
+  /** Labels of the buttons. */
+  confirm: string;
+  decline: string;
   /** How many characters at the end of the reply say how to answer in words. Absent: none. */
   how?: number;
   /** `ReplyConfirmation.heading`. */
@@ -299,17 +306,6 @@ export interface QuestionCard {
   as_line?: string;
   /** `ReplyConfirmation.part_line`. */
   part_line?: string;
-}
-
-/** The question at the end of a reply, as its channel needs it. */
-export interface StoredQuestion extends QuestionCard {
-  /** Id of the question, or of the link code. */
-  id: string;
-  /** Where the question begins in the reply. */
-  begins_at: number;
-  /** Labels of the buttons. */
-  confirm: string;
-  decline: string;
   /** Absent if the daemon that stored it did not know it. */
   actions?: readonly ConfirmableAction[];
 }
