@@ -192,14 +192,13 @@ function withoutSignIn(
   email: string | null,
   shown: Record<string, unknown> | undefined,
 ): string {
-  if (turn.person) return SIGN_IN_REFUSED;
-  if (email === null) {
-    return 'I don’t know who you are, because you’re not signed in.';
-  }
+  const about = email ?? turn.person?.email;
+  if (about === undefined) return 'I don’t know who you are, because you’re not signed in.';
   if (shown) {
-    return `This is public about ${plainText(email)}:\n\n${recordAsMarkdown(shown)}\n\nSign in to see more.`;
+    const more = turn.person ? SIGN_IN_REFUSED : 'Sign in to see more.';
+    return `This is public about ${plainText(about)}:\n\n${recordAsMarkdown(shown)}\n\n${more}`;
   }
-  return 'I can’t show details about a person, because you’re not signed in.';
+  return turn.person ? SIGN_IN_REFUSED : 'I can’t show details about a person, because you’re not signed in.';
 }
 
 function youAre(turn: AgentTurn, user: Record<string, unknown>): string {

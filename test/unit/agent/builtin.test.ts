@@ -69,6 +69,15 @@ describe('a signed-in person', () => {
     );
   });
 
+  test.each([
+    ['bob@example.com', 'bob@example.com'],
+    ['Who am I?', 'alice@example.com'],
+  ])('asks %j and reads what is public, if the sign-in was not accepted', async (text, address) => {
+    expect(await say({ text, person, tools: [signInNeeded({ name: 'Somebody' })] })).toBe(
+      `This is public about ${address}:\n\n- **Name**: Somebody\n\nYour sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.`,
+    );
+  });
+
   test('is greeted by name', async () => {
     expect(await say({ text: 'Hello!', person })).toMatch(
       /^Hello Alice Example! You are signed in as alice@example\.com\. I’m the assistant\./,
