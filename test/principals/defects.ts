@@ -238,7 +238,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/store/links/sign-out-marks.ts',
-        from: 'covers: (token) => kernel.step((tx) => isSignedOut(tx, token)),',
+        from: 'covers: step(isSignedOut),',
         to: 'covers: async () => false,',
       },
     ],
