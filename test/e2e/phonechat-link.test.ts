@@ -179,6 +179,21 @@ describe('POST /phonechat/link', () => {
     ])
       expect((await link(await alice({ phone }))).status).toBe(200);
   });
+
+  it('answers 403 if the number is linked to another person, unless the phone claim names it', async () => {
+    await link(await alice());
+    for (const claims of [{}, { phone: here.ada }]) {
+      const { status, body } = await link(await bob(claims));
+      expect([status, body]).toEqual([
+        403,
+        { success: false, message: 'The number is linked to another person.' },
+      ]);
+    }
+    expect(await whoIs(here.ada)).toContain('Alice');
+    expect((await link(await bob({ phone: `+${here.ada}` }))).status).toBe(200);
+    const undone = { method: 'DELETE', bearer: await bob(), query: `?phone_number=%2B${here.ada}` };
+    expect((await ask(undone)).status).toBe(200);
+  });
 });
 
 describe('DELETE /phonechat/link', () => {
@@ -186,6 +201,7 @@ describe('DELETE /phonechat/link', () => {
     ['body', () => ({ body: { phone_number: `+${here.ada}` } })],
     ['body, under its other name', () => ({ body: { phone: `+${here.ada}` } })],
     ['query', () => ({ query: `?phone_number=%2B${here.ada}` })],
+    ['query, under its other name', () => ({ query: `?phone=%2B${here.ada}` })],
     ['query, with two zeros', () => ({ query: `?phone_number=00${here.ada}` })],
     ['query, with an unencoded plus sign', () => ({ query: `?phone_number=+${here.ada}` })],
   ])("removes a person's own link, with the number in the %s", async (_title, asked) => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { type ReadOptions, readAll, start } from '../support/event-stream.ts';
-import { token } from '../support/tokens.ts';
+import { lapsed, token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 // Tests agentd-message(7), "Whose stream it is". A browser sends a cookie even if it follows a link that somebody else
@@ -66,6 +66,26 @@ describe('a cookie', () => {
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
+
+  it('counts if the message came with a cookie of the same person, unless there are several', async () => {
+    const headers = cookie(ada);
+    expect(await reply(await me({}, headers), { headers })).toBe('ada@example.com');
+    expect(await reply(await me({}, cookie(ada, ada)), { headers })).toBe('nobody');
+    expect(await reply(await me({}, headers), { headers: cookie(ada, ada) })).toBe('nobody');
+  });
+
+  it('does not count for a message that says “signed out”', async () => {
+    const stream_id = await me({ jwt_token: null }, cookie(ada));
+    expect(await reply(stream_id, { headers: cookie(ada) })).toBe('nobody');
+  });
+});
+
+describe('a stream that got its owner from the token of its message', () => {
+  it('can be read with its id alone, even if it was opened with a token in its address', async () => {
+    const stream_id = await me({ jwt_token: ada });
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    expect(await reply(stream_id)).toBe('ada@example.com');
+  });
 });
 
 describe('a stream that got its owner from the token in its address', () => {
@@ -93,6 +113,22 @@ describe('a stream that got its owner from the token in its address', () => {
     expect(await refusal(stream_id, { headers: cookie(ada) })).toEqual([403, 'forbidden']);
     expect(await refusal(stream_id, { method: 'DELETE', headers: cookie(ada) })).toEqual([403, 'forbidden']);
     expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
+  });
+
+  it('can be resumed, but neither read from the start nor stopped, with a token that has expired meanwhile', async () => {
+    const early = await token({ sub: 'ada', ttl: -1 });
+    const late = await token({ sub: 'ada', ttl: 2 });
+    const stream_id = await adas();
+    await lapsed(late);
+    const resumed = await readAll(daemon.url, stream_id, {
+      query: `token=${late}`,
+      headers: { 'Last-Event-ID': '1' },
+    });
+    expect(resumed.events[0]?.id).toBe('2');
+    expect(await refusal(stream_id, {}, `?token=${late}`)).toEqual([403, 'forbidden']);
+    const stop = { method: 'DELETE', headers: { 'Last-Event-ID': '1' } };
+    expect(await refusal(stream_id, stop, `?token=${late}`)).toEqual([403, 'forbidden']);
+    expect(await refusal(stream_id, {}, `?token=${early}&last_event_id=1`)).toEqual([403, 'forbidden']);
   });
 });
 

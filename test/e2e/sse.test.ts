@@ -163,6 +163,14 @@ describe('stopping', () => {
     const next = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
     expect(next.body.response).toBe('[["long story","Once upon "]]');
   });
+
+  it('ends a stream that nobody has opened: its answer is empty', async () => {
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'me' });
+    expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(events.map(({ event }) => event)).toEqual(['stream_start', 'complete', 'stream_complete']);
+    for (const { data } of events.slice(1)) expect(data).toMatchObject({ response: '', stopped: true });
+  });
 });
 
 describe('tokens', () => {

@@ -75,7 +75,7 @@ describe('an event stream', () => {
 
   it('writes a comment every 10 seconds, and none after the end', async () => {
     const { end, done, state } = writing();
-    await vi.advanceTimersByTimeAsync(25_000);
+    await vi.advanceTimersByTimeAsync(20_000);
     expect(state.written).toEqual(['retry: 1000\n\n', ': still here\n\n', ': still here\n\n']);
     end();
     await done;

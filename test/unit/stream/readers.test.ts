@@ -25,7 +25,7 @@ const TOO_MANY = expect.objectContaining({ code: 'too_many_readers', status: 429
 
 describe('the readers of a process', () => {
   test('can be at most 64 per stream, whatever their addresses are', () => {
-    const [first] = enter(READERS_PER_STREAM, (index) => ({ address: `a${index}` }));
+    const [first] = enter(64, (index) => ({ address: `a${index}` }));
     expect(() => readers.enter(reader({ address: 'b' }))).toThrow(TOO_MANY);
     readers.enter(reader({ stream_id: 'another' }));
     first?.();
