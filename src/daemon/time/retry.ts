@@ -7,14 +7,14 @@ const LONGEST_ASKED_MS = 60 * 60 * 1000;
 
 /**
  * How long to wait before the next attempt, ms. The wait doubles each time, up to the longest wait. A random part of up
- * to half of it is subtracted, so that attempts that failed together are not repeated together. The result is never
+ * to a tenth of it is subtracted, so that attempts that failed together are not repeated together. The result is never
  * shorter than the wait that the model or platform asked for (at most LONGEST_ASKED_MS).
  * @param attempts number of attempts so far, 1 or more
  * @param askedSeconds `Retry-After`; 0 if none was given
  */
 export function backOff(attempts: number, longest_ms: number, askedSeconds = 0): number {
   const longest = Math.min(longest_ms, FIRST_MS * 2 ** (attempts - 1));
-  const byChance = longest * (1 - Math.random() / 2);
+  const byChance = longest * (1 - Math.random() / 10);
   return Math.ceil(Math.max(byChance, Math.min(askedSeconds * 1000, LONGEST_ASKED_MS)));
 }
 

@@ -5,12 +5,12 @@ afterEach(() => vi.restoreAllMocks());
 
 describe('the wait before the next attempt', () => {
   it.each([
-    [1, 500, 1000],
-    [2, 1000, 2000],
-    [3, 2000, 4000],
-    [4, 4000, 8000],
-    [7, 30_000, 60_000],
-    [100, 30_000, 60_000],
+    [1, 900, 1000],
+    [2, 1800, 2000],
+    [3, 3600, 4000],
+    [4, 7200, 8000],
+    [7, 54_000, 60_000],
+    [100, 54_000, 60_000],
   ])('after attempt %i is between %i and %i ms', (attempts, shortest, longest) => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     expect(backOff(attempts, LONGEST_MS.run)).toBe(longest);
@@ -21,7 +21,7 @@ describe('the wait before the next attempt', () => {
 
   it('is at least as long as the platform asks for, but at most an hour', () => {
     expect(backOff(1, LONGEST_MS.run, 30)).toBe(30_000);
-    expect(backOff(1, LONGEST_MS.run, 0.2)).toBeGreaterThanOrEqual(500);
+    expect(backOff(1, LONGEST_MS.run, 0.2)).toBeGreaterThanOrEqual(900);
     expect(backOff(1, LONGEST_MS.run, 86_400)).toBe(3_600_000);
   });
 
