@@ -138,6 +138,18 @@ describe('a run that fails', () => {
     expect(answers(1)).toEqual([TEXTS.failure_notice.default, 're: good']);
   });
 
+  it('counts only such attempts, whatever else fails between them', async () => {
+    plan = () => {
+      const passing = runs.length % 2 === 1;
+      throw new AgentFailure(passing ? 'model_unreachable' : 'empty_reply', 'no', { passing });
+    };
+    await start({ INBOX_MAX_ATTEMPTS: '2' });
+    await write(1, 'hello');
+    await pass(HOUR);
+    expect(runs).toHaveLength(4);
+    expect(await all()).toMatchObject([{ state: 'failed', failure: 'agent_failed: empty_reply' }]);
+  });
+
   it('is repeated after the next start if the daemon stopped, however often this happens', async () => {
     plan = (_text, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -167,6 +179,24 @@ describe('a platform', () => {
     await pass(HOUR);
     expect(calls.map(({ at }) => at - (calls[0]?.at ?? 0))).toEqual([0, 0, 0, 30_000, 30_000, 30_000]);
     for (const person of [1, 2, 3]) expect(answers(person)).toEqual(['re: hello']);
+  });
+
+  it('gets a reply again, after waits that double, until INBOX_SEND_SECONDS after it was stored', async () => {
+    const calls = watchCalls(() => status(429, 'Too Many Requests'));
+    await start({ INBOX_SEND_SECONDS: '120' });
+    const began = clock.now();
+    await write(1, 'hello');
+    await pass(HOUR);
+    const times = calls.map(({ at }) => at - began);
+    for (const [place, at] of times.slice(1, -1).entries()) {
+      const wait = at - (times[place] ?? 0);
+      expect(wait).toBeGreaterThanOrEqual(900 * 2 ** place);
+      expect(wait).toBeLessThan(1000 * 2 ** place + POLL_MS);
+    }
+    expect(times.at(-1)).toBeGreaterThanOrEqual(120 * SECOND);
+    expect(times.at(-1)).toBeLessThan(120 * SECOND + POLL_MS);
+    expect(await all()).toMatchObject([{ state: 'failed', reply: 're: hello' }]);
+    expect(answers(1)).toEqual([]);
   });
 
   it('counts as unreachable after three messages in a row have failed, not after three attempts for one message', async () => {
