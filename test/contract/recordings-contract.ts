@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SEALED } from '../../src/daemon/identity/seal.ts';
-import { type RecordingStore, UNMARKED_MS } from '../../src/daemon/store/recordings.ts';
+import type { RecordingStore } from '../../src/daemon/store/recordings.ts';
 import { ada, aRecording, aSession, aTurn, bob } from './fixtures.ts';
 import { type StoreUnderTest, WANTED } from './store-contract.ts';
 import { keepTurn, saveSession, sweepAll } from './store-writes.ts';
 
 const HOUR = 3_600_000;
+/** How long a recording is kept if nobody marks it. */
+const UNMARKED_MS = 24 * HOUR;
 const USERS = { platform: 'chat', user_id: 'ua' };
 
 /** The contract of the port `recordings`. */

@@ -25,6 +25,64 @@ const NOT_SETTINGS = new Set([
   'TEXT_MAX',
 ]);
 
+/** Operators rely on these values, so a change of one is more than a new page of the manual. */
+const SPECIFIED = {
+  HOST: '127.0.0.1',
+  PORT: 8080,
+  TRUST_PROXY: 0,
+  APP_NAME: 'agentd',
+  BODY_LIMIT_BYTES: 262_144,
+  KEEP_ALIVE_SECONDS: 65,
+  SHUTDOWN_GRACE_SECONDS: 25,
+  SHUTDOWN_DELAY_SECONDS: 5,
+  DEFAULT_LOCALE: 'en',
+  SESSION_TTL_SECONDS: 86_400,
+  TRACE_RETENTION_DAYS: 7,
+  ACTIONS_RETENTION_DAYS: 90,
+  RECORD_RUNS: 'off',
+  RECORDINGS_MAX_BYTES: 1_073_741_824,
+  ANONYMOUS_STORE_BYTES: 1_073_741_824,
+  REDIS_DURABILITY: 'everysec',
+  JWT_VERIFY_SIGNATURE: true,
+  JWT_VERIFY_EXP: true,
+  JWT_CLOCK_SKEW_SECONDS: 0,
+  LINK_CODE_SECONDS: 600,
+  SIGN_IN_WAIT_SECONDS: 2400,
+  TOKEN_RENEWAL_IDLE_DAYS: 7,
+  API_TIMEOUT_SECONDS: 10,
+  API_PUBLIC_USER_FIELDS: [],
+  INBOX_MAX_ATTEMPTS: 5,
+  INBOX_RUN_SECONDS: 900,
+  INBOX_SEND_SECONDS: 86_400,
+  COLLECT_MS: 0,
+  COLLECT_MAX_MS: 4000,
+  RATE_LIMIT_TOKEN_MAX: 100,
+  RATE_LIMIT_ANONYMOUS_MAX: 20,
+  RATE_LIMIT_WINDOW_SECONDS: 60,
+  LOOP_GUARD_ENABLED: true,
+  LOOP_GUARD_MAX_MESSAGES: 5,
+  LOOP_GUARD_WINDOW_SECONDS: 10,
+  LOOP_GUARD_COOLDOWN_SECONDS: 30,
+  LOOP_GUARD_MAX_TURNS_PER_SESSION: 200,
+  LOOP_GUARD_REPEAT_THRESHOLD: 3,
+  LOOP_GUARD_REPEAT_WINDOW_SECONDS: 60,
+  AGENT_MAX_STEPS: 8,
+  AGENT_TIMEOUT_SECONDS: 60,
+  AGENT_CONCURRENCY: 64,
+  AGENT_QUEUE_MAX: 1000,
+  AGENT_QUEUE_WAIT_SECONDS: 30,
+  AGENT_HISTORY_TOKENS: 8000,
+  AGENT_DAILY_TOKENS: 0,
+  RECEIPTS: true,
+  SSE_REQUIRE_TOKEN: false,
+  SSE_STREAM_TTL_SECONDS: 300,
+  SSE_MAX_READERS_PER_CLIENT: 256,
+  WEBCHAT_WEBHOOK_PATH: '/webchat/message',
+  TEAMCHAT_API_URL: 'https://slack.com/api',
+  PHONECHAT_API_URL: 'https://graph.facebook.com',
+  MSGBOT_API_URL: 'https://api.telegram.org',
+};
+
 /** Telex is the example channel of the documentation; the shop has its own secrets. */
 const OF_AN_EXAMPLE = /^(TELEX|WIRE|SHOP)_/;
 
@@ -40,6 +98,11 @@ const names = [...records.map(({ name }) => name), ...fileNames];
 describe('settings', () => {
   it('have unique names', () => {
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  it('have the specified defaults', () => {
+    const defaults = Object.fromEntries(records.map((record) => [record.name, record.default]));
+    expect(defaults).toMatchObject(SPECIFIED);
   });
 
   it('are each described in a sentence', () => {
