@@ -79,6 +79,11 @@ describe('agentd link before the first start of the daemon', () => {
     expect(linked.stderr).toBe(
       `created the store sqlite ${own.STATE_DIR}/agentd.db, because it did not exist; a daemon with a different STATE_DIR does not use it\n`,
     );
+    const audit = await command(['audit', '--json'], { cwd: fresh, env: own });
+    expect(JSON.parse(audit.stdout)).toMatchObject([
+      { command: 'link', about: 'telex', person: expect.any(String) },
+    ]);
+    expect(audit.stdout).not.toMatch(/u1|bob/);
     const later = await startDaemonHere({ directory: fresh, env: own });
     try {
       await post(later.url, { messages: [{ user: 'u1', thread: 'u1', text: 'hello' }] }, { path: '/telex' });

@@ -66,10 +66,12 @@ it('the audit log records the command, the system user and the time, but no sess
   await run(endSession, [session.session_id], { yes: true });
   await run(resetGuard, [], { all: true });
   await run(retry, [first.id]);
+  await run(retry, [], { failed: true });
   await run(discard, [second.id], { yes: true });
   const lines = await linesOf();
   expect(lines.map(({ command }) => command)).toEqual([
     'inbox discard',
+    'inbox retry',
     'inbox retry',
     'guard reset',
     'sessions end',

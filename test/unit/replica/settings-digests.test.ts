@@ -21,6 +21,8 @@ it('a comparison names the settings that differ between daemons on one store', a
 it('if the sealing key differs, a comparison names no other secret, because the digests of secrets cannot be compared', async () => {
   const mine = await digestsOf(KEY);
   const other = await digestsOf({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 2).toString('base64') });
+  // Without the key, nobody can compare guessed secrets with a digest.
+  expect(other.JWT_SECRET_KEY).not.toBe(mine.JWT_SECRET_KEY);
   expect(differingSettings(mine, other)).toEqual(['TOKEN_ENCRYPTION_KEY']);
   expect(differingSettings(mine, await digestsOf({}))).toEqual(['TOKEN_ENCRYPTION_KEY']);
 });
