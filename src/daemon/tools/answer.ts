@@ -101,7 +101,8 @@ function measureHeaders(headers: AnswerHeaders | undefined): number {
  * tools choose their public fields themselves.
  */
 function filterResult(tool: Tool, result: unknown, { usedDefault }: CallClient): unknown {
-  return usedDefault && tool.source.kind !== 'module' ? reducedForNobody(tool, result) : result;
+  const isReduced = tool.source.kind === 'module' || tool.source.kind === 'built-in';
+  return usedDefault && !isReduced ? reducedForNobody(tool, result) : result;
 }
 
 /** The part of a result that may be shown if it was made with default credentials. */

@@ -37,6 +37,7 @@ export function createGetUser(source: ToolSourceInfo, publicFields: readonly str
     source,
     effect: 'read',
     credentials: 'user-or-default',
+    public: publicFields,
     async send(args, { client, person }) {
       const asked = typeof args.email === 'string' ? args.email.trim() : '';
       if (asked !== '' && (asked.length > MAX_EMAIL_CHARACTERS || !EMAIL.test(asked)))

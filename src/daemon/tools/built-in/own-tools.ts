@@ -9,7 +9,7 @@ import {
   type ToolSourceInfo,
 } from '../tool.ts';
 
-/** What the tools of the daemon have in common. They reduce their results to the public fields themselves. */
+/** What the tools of the daemon have in common. Their results are not reduced to the public fields afterwards. */
 export const BUILT_IN = {
   title: null,
   confirm: 'never',

@@ -57,6 +57,11 @@ test('get_user does not exist with GET_USER=off', () => {
   expect(list().map(({ name }) => name)).toEqual(['my_actions']);
 });
 
+test('get_user says in its policy which fields are public', () => {
+  const { list } = builtInTools({ ...OTHERS, API_BASE_URL: api.url, API_PUBLIC_USER_FIELDS: ['name'] });
+  expect(list()[0]).toMatchObject({ name: 'get_user', public: ['name'] });
+});
+
 describe('get_user with the token of a user', () => {
   test('without an address looks up the e-mail address in the token', async () => {
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user: ALICE } });
