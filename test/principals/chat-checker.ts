@@ -162,21 +162,24 @@ export class ChatChecker extends StreamChecker {
     return { person, expected };
   }
 
-  #session({ platform, user, thread }: ChatMessage, person: Person | null): Session {
+  #session({ platform, user, alias, thread }: ChatMessage, person: Person | null): Session {
     const { sessions } = this.state;
     const id = sessionOf({ platform, user, thread });
     let session = sessions.find((one) => one.id === id);
-    const hasChangedHands = thread === null && person !== null && (session?.owner ?? person) !== person;
+    const isOthers = person !== null && (session?.owner ?? person) !== person;
+    const isRecycled = alias !== null && (session?.alias ?? alias) !== alias;
+    const hasChangedHands = thread === null && (isOthers || isRecycled);
     if (session && hasChangedHands) {
       sessions.splice(sessions.indexOf(session), 1);
       this.sessionEnded(id);
       session = undefined;
     }
     if (!session) {
-      session = { id, former: [], kind: 'platform', user, owner: null, bound: null, turns: [] };
+      session = { id, former: [], kind: 'platform', user, alias, owner: null, bound: null, turns: [] };
       sessions.push(session);
     }
     session.owner ??= person;
+    session.alias ??= alias;
     return session;
   }
 

@@ -144,6 +144,8 @@ export interface Session {
   former: string[];
   kind: 'generated' | 'chosen' | 'platform';
   user: string;
+  /** The other id of the user of a private chat, if a message has contained one. */
+  alias?: string | null;
   owner: Person | null;
   /** The stored context. */
   bound: { person: Person; user: string; expires: number; origin: Origin } | null;
