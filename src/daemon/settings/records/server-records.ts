@@ -14,7 +14,7 @@ export const SERVER_RECORDS = {
   ),
   BODY_LIMIT_BYTES: integer(
     { reload: true, min: 1, max: 16_777_216, default: 262_144, unit: 'bytes' },
-    'Maximum size of a request body. A signed webhook may have up to 4 MiB, whatever this setting is.',
+    'Maximum size of a request body. The webhooks of the bundled platforms take up to 4 MiB, whatever this setting is.',
   ),
   KEEP_ALIVE_SECONDS: integer(
     { min: 1, max: 3600, default: 65, unit: 'seconds' },
