@@ -111,7 +111,7 @@ export class Documents {
       known.isUsed = true;
       return known;
     }
-    if (this.#isOnlyInMemory(shelf)) return this.#add(shelf, key, null, null);
+    if (this.#isNotInTable(shelf)) return this.#add(shelf, key, null, null);
     const hash = hashOf(shelf.name, key);
     return this.#take(shelf, key, hash, this.table.find(shelf.name, key, hash));
   }
@@ -119,14 +119,14 @@ export class Documents {
   /** The entry of a document; null if there is no such document. Unlike `entry`, it makes none for that. */
   known(shelf: Shelf, key: string): Entry | null {
     if (shelf.entries.has(key)) return this.entry(shelf, key);
-    if (this.#isOnlyInMemory(shelf)) return null;
+    if (this.#isNotInTable(shelf)) return null;
     const hash = hashOf(shelf.name, key);
     const row = this.table.find(shelf.name, key, hash);
     return row === undefined ? null : this.#take(shelf, key, hash, row);
   }
 
   /** Whether the table certainly has no document of this kind. */
-  #isOnlyInMemory(shelf: Shelf): boolean {
+  #isNotInTable(shelf: Shelf): boolean {
     return this.isVolatile(shelf) || this.table.isEmpty(shelf.name);
   }
 

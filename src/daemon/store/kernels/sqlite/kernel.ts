@@ -9,11 +9,11 @@ import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { CommitSchedule } from './commit-schedule.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { hashOf } from './document-row.ts';
 import { Documents, type Scanned } from './documents.ts';
 import { Journal, type JournalBounds } from './journal.ts';
 import { createMember, type Member, settledBy } from './member.ts';
 import { Owners } from './owners.ts';
+import { OUTDATED, Reads } from './reads.ts';
 import { Records } from './records.ts';
 import { Table } from './table.ts';
 import { SqliteTx, type TxParts } from './transaction.ts';
@@ -33,9 +33,6 @@ import { isAlive, parseDoc } from './version.ts';
 const SCANNED = 200;
 /** Where a scan begins. */
 const FIRST: Scanned = { hash: -1, id: 0, key: '', version: null };
-
-/** Thrown within a run that has read from the table after another process has written. */
-const OUTDATED = new Error('another process has written');
 
 export interface SqliteKernelParts {
   db: Database.Database;
@@ -72,14 +69,11 @@ export class SqliteKernel implements Kernel {
   readonly #anonymous: AnonymousBytes | null;
   readonly #checkpoints: SqliteKernelParts['checkpoints'];
   readonly #parts: TxParts;
+  readonly #reads: Reads;
   readonly #statements;
   readonly #listeners = new EventEmitter().setMaxListeners(0);
   /** The wall clock minus the steady clock when the store was opened. */
   readonly #steady_offset: number;
-  /** The version of the database that the memory has; it changes with each commit of another connection. */
-  #seen: number | null = null;
-  /** Whether this process has looked for what other processes have written (`#look`). */
-  #hasLooked = false;
   /** The members of the next commit, in order. */
   #waiting: Member[] = [];
   readonly #schedule = new CommitSchedule(
@@ -100,7 +94,8 @@ export class SqliteKernel implements Kernel {
     this.#anonymous = anonymous;
     this.#checkpoints = checkpoints;
     this.#steady_offset = clock.steady === undefined ? 0 : clock.now() - clock.steady();
-    const table = new Table(db, () => this.#beforeRead());
+    this.#reads = new Reads(db);
+    const table = new Table(db, () => this.#reads.beforeRead());
     this.documents = new Documents(table, isDaemon, anonymous);
     this.journal = new Journal(db, this.documents, journalBounds);
     this.records = new Records(db);
@@ -108,10 +103,8 @@ export class SqliteKernel implements Kernel {
     this.#parts = { documents, journal, records, owners: new Owners(), isOnly: isDaemon };
     this.#statements = {
       begin: db.prepare('BEGIN IMMEDIATE'),
-      beginRead: db.prepare('BEGIN'),
       commit: db.prepare('COMMIT'),
       rollback: db.prepare('ROLLBACK'),
-      version: db.prepare<[], number>('PRAGMA data_version').pluck(),
       changes: db.prepare<[], number>('SELECT total_changes()').pluck(),
     };
   }
@@ -174,7 +167,10 @@ export class SqliteKernel implements Kernel {
     const here = await this.read(() =>
       [...shelf.entries.values()]
         .filter((entry) => this.documents.isOnlyHere(entry))
-        .map(({ key, version }): Scanned => ({ hash: hashOf(shelf.name, key), id: 0, key, version })),
+        .map((entry): Scanned => {
+          const { key, version } = entry;
+          return { hash: this.documents.hashOf(entry), id: 0, key, version };
+        }),
     );
     const known = new Set(here.map(({ key }) => key));
     here.sort(byHash);
@@ -265,7 +261,7 @@ export class SqliteKernel implements Kernel {
     await nextTurn();
     this.#isClosed = true;
     await this.#commitAll();
-    this.#endLook();
+    this.#reads.end();
     this.#schedule.clear();
     this.#listeners.removeAllListeners();
   }
@@ -282,7 +278,7 @@ export class SqliteKernel implements Kernel {
 
   /** Works on the database while it reads nothing: some changes of the file are impossible within a transaction. */
   apart<R>(work: () => R): R {
-    this.#endLook();
+    this.#reads.end();
     return work();
   }
 
@@ -293,7 +289,7 @@ export class SqliteKernel implements Kernel {
         this.#look();
         return work();
       } catch (error) {
-        this.#endLook();
+        this.#reads.end();
         if (error !== OUTDATED) throw error;
       }
     }
@@ -308,11 +304,11 @@ export class SqliteKernel implements Kernel {
       try {
         if (isAgain) this.#look();
         run();
-        if (waitsForCommit() || this.#isUpToDate()) return;
+        if (waitsForCommit() || this.#reads.isUpToDate()) return;
         throw OUTDATED;
       } catch (error) {
         undo();
-        this.#endLook();
+        this.#reads.end();
         if (error !== OUTDATED) throw error;
       }
     }
@@ -320,50 +316,21 @@ export class SqliteKernel implements Kernel {
 
   /** Reads what other processes have written. */
   #look(): void {
-    if (this.#isUpToDate()) return;
-    this.#statements.beginRead.run();
+    if (this.#reads.isUpToDate()) return;
+    this.#reads.begin();
     this.#catchUp();
-  }
-
-  /**
-   * Whether the memory has all that other processes have written. One look serves all that runs until the event loop
-   * gives this process something new: until then, nothing here can know of a later write.
-   */
-  #isUpToDate(): boolean {
-    if (this.#hasLooked) return true;
-    this.#beginLook();
-    return this.#statements.version.get() === this.#seen;
-  }
-
-  #beginLook(): void {
-    this.#hasLooked = true;
-    // Microtasks run until none is left, and only then this tick.
-    queueMicrotask(() => process.nextTick(() => this.#endLook()));
-  }
-
-  #endLook(): void {
-    if (this.#hasLooked && this.#db.inTransaction) this.#statements.rollback.run();
-    this.#hasLooked = false;
-  }
-
-  /** All that a run reads from the table is of one moment, and of the version that the memory has. */
-  #beforeRead(): void {
-    if (this.#db.inTransaction) return;
-    if (!this.#hasLooked) this.#beginLook();
-    this.#statements.beginRead.run();
-    if (this.#statements.version.get() !== this.#seen) throw OUTDATED;
   }
 
   /** Within a transaction: reads what other processes have written, and runs the waiting steps again on top of it. */
   #catchUp(): void {
-    const version = this.#statements.version.get() ?? 0;
-    if (version === this.#seen) return;
+    const { version } = this.#reads;
+    if (version === this.#reads.seen) return;
     this.#undoSteps();
     this.records.forget();
     this.#anonymous?.forget();
     this.journal.read();
     for (const member of this.#waiting) if (member.isStep) member.run();
-    this.#seen = version;
+    this.#reads.seen = version;
   }
 
   #undoSteps(): void {
@@ -423,7 +390,7 @@ export class SqliteKernel implements Kernel {
     if (refused.length === 0) return;
     this.#failure = error;
     this.#undoSteps();
-    this.#seen = null;
+    this.#reads.seen = null;
     this.#waiting = this.#waiting.filter((member) => !refused.includes(member));
     const failure = new StoreUnavailable(error);
     for (const { reject } of refused) reject(failure);
@@ -480,7 +447,7 @@ export class SqliteKernel implements Kernel {
   }
 
   #begin(): void {
-    this.#endLook();
+    this.#reads.end();
     try {
       this.#statements.begin.run();
     } catch (error) {
@@ -500,7 +467,7 @@ export class SqliteKernel implements Kernel {
     this.journal.reset();
     this.records.forget();
     this.#anonymous?.forget();
-    this.#seen = null;
+    this.#reads.seen = null;
   }
 
   /** Within a transaction: a change that fails alone. @throws a failure of the environment. */
