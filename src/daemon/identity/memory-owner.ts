@@ -50,3 +50,12 @@ export function ownerOnPlatform(
 ): MemoryOwner {
   return { key: `${platform}:${user_id}`, alias: alias_id === user_id ? null : alias_id };
 }
+
+/**
+ * What the other id of a user says about what is kept for the user. `bind`: there was none yet, so the given one is
+ * recorded. `new_owner`: the stored one is different, so what is kept belongs to somebody else.
+ */
+export function aliasChange(stored: string | null, given: string | null): 'none' | 'bind' | 'new_owner' {
+  if (given === null || given === stored) return 'none';
+  return stored === null ? 'bind' : 'new_owner';
+}

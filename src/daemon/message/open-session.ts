@@ -1,8 +1,7 @@
 import { personFrom } from '../identity/identity.ts';
-import { ownerOnPlatform } from '../identity/memory-owner.ts';
+import { aliasChange, ownerOnPlatform } from '../identity/memory-owner.ts';
 import { clientTag } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
-import { aliasChange } from '../store/memories/memories.ts';
 import { refuseStranger } from './authorize-sender.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';

@@ -1,9 +1,8 @@
-import type { MemoryOwner } from '../../identity/memory-owner.ts';
+import { aliasChange, type MemoryOwner } from '../../identity/memory-owner.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
 import { bestMemories } from './best-memories.ts';
 import type { Memory, MemoryStore } from './memories.ts';
-import { aliasChange } from './memories.ts';
 import { extractTerms, wantedTerms } from './memory-terms.ts';
 
 interface StoredMemories {

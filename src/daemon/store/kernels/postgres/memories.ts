@@ -1,10 +1,9 @@
-import type { MemoryOwner } from '../../../identity/memory-owner.ts';
+import { aliasChange, type MemoryOwner } from '../../../identity/memory-owner.ts';
 import type { Log } from '../../../process/log.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
 import { bestMemories } from '../../memories/best-memories.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories/memories.ts';
-import { aliasChange } from '../../memories/memories.ts';
 import { extractTerms, type WantedTerm, wantedTerms } from '../../memories/memory-terms.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate, readSteps } from './migrations.ts';

@@ -1,9 +1,8 @@
 import type Database from 'better-sqlite3';
-import type { MemoryOwner } from '../../../identity/memory-owner.ts';
+import { aliasChange, type MemoryOwner } from '../../../identity/memory-owner.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { bestMemories } from '../../memories/best-memories.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories/memories.ts';
-import { aliasChange } from '../../memories/memories.ts';
 import { extractTerms, type WantedTerm, wantedTerms } from '../../memories/memory-terms.ts';
 import type { SqliteKernel } from './kernel.ts';
 import { retrying } from './unavailable.ts';
