@@ -1,3 +1,4 @@
+import { addLazyMember } from '../process/lazy-member.ts';
 import { systemClock } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { type HttpResponse, httpRequest } from '../tools/downstream/http-request.ts';
@@ -75,16 +76,11 @@ function toResponse({ status, reason, headers, body }: HttpResponse, url: URL, i
 }
 
 function limitedBy(signal: AbortSignal): Pick<TimeLimit, 'onEnd' | 'lift' | 'hasEnded'> {
-  return {
-    onEnd(listener) {
-      const abort = () => listener(signal.reason);
-      if (signal.aborted) abort();
-      signal.addEventListener('abort', abort, { once: true });
-      return () => signal.removeEventListener('abort', abort);
-    },
-    get hasEnded() {
-      return signal.aborted;
-    },
-    lift() {},
+  const onEnd: TimeLimit['onEnd'] = (listener) => {
+    const abort = () => listener(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    return () => signal.removeEventListener('abort', abort);
   };
+  return addLazyMember({ onEnd, lift() {} }, 'hasEnded', () => signal.aborted);
 }

@@ -3,6 +3,7 @@ import type { Server as HttpServer, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type Koa from 'koa';
 import { AgentdError } from '../errors.ts';
+import { LiveSet } from '../process/live-map.ts';
 import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import { discard } from './body.ts';
@@ -239,7 +240,7 @@ const RETRY_AFTER = 5;
 
 /** The requests that are being answered. A stopping daemon waits for them and accepts no more. */
 export class InFlight {
-  readonly #responses = new Set<ServerResponse>();
+  readonly #responses = new LiveSet<ServerResponse>();
   #retiring = false;
   #draining = false;
   #onEmpty: (() => void) | null = null;

@@ -14,6 +14,7 @@ import { sendersTexts } from '../linking/senders-texts.ts';
 import { maskMessage, requireMessages } from '../message/arrival.ts';
 import { answersQuestion, guardedText } from '../message/guard.ts';
 import type { Services } from '../message/services.ts';
+import { addLazyMember } from '../process/lazy-member.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Arrival, Collects, NewInboxMessage } from '../store/inbox/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
@@ -180,16 +181,16 @@ export async function screen(
     arrived.map(async (message, index) => {
       const text = await noticeText(plugin, message, services);
       let notice: NewInboxMessage | undefined;
-      return {
+      const arrival = {
         message: stored[index] as ArrivedMessage,
         guarded: await toGuardedMessage(message, services),
         agent_digest: services.agentDigest(),
-        // Hardly any message needs it. It is made once, because a step of the store may run several times.
-        get notice() {
-          notice ??= noticeTo(plugin, services, message.reply_to, text, message.user_id);
-          return notice;
-        },
       };
+      // Hardly any message needs it. It is made once, because a step of the store may run several times.
+      return addLazyMember(arrival, 'notice', () => {
+        notice ??= noticeTo(plugin, services, message.reply_to, text, message.user_id);
+        return notice;
+      });
     }),
   );
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));

@@ -1,5 +1,6 @@
 import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
+import { LiveSet } from '../process/live-map.ts';
 import { REAP_MS } from '../store/claims/claims.ts';
 import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/inbox.ts';
 import type { Outage } from '../store/inbox/outages.ts';
@@ -58,7 +59,7 @@ export class InboxWorker {
   readonly #questions: QuestionsBeingSent;
   readonly #channels = new Map<string, LaterChannel>();
   readonly #lanes: readonly Lane[];
-  readonly #claims = new Set<InboxClaim>();
+  readonly #claims = new LiveSet<InboxClaim>();
   /** Attempts and polls that are under way. */
   readonly #underWay = new Set<Promise<void>>();
   #taking = false;

@@ -1,4 +1,5 @@
 import type { StreamEvent, StreamReader } from '../../channel/index.ts';
+import { LiveMap } from '../process/live-map.ts';
 import type { Log } from '../process/log.ts';
 import type { StreamStore } from '../store/streams.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
@@ -16,7 +17,7 @@ const LOOK_MS = 1000;
  */
 export class Broadcaster {
   readonly #parts: BroadcasterParts;
-  readonly #feeds = new Map<string, Feed>();
+  readonly #feeds = new LiveMap<string, Feed>();
 
   constructor(parts: BroadcasterParts) {
     this.#parts = parts;

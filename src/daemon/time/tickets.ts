@@ -1,3 +1,4 @@
+import { LiveMap } from '../process/live-map.ts';
 /** The position of a piece of work among all work with the same name, in the order in which the tickets were taken. */
 export interface Ticket {
   /** Resolves when every earlier ticket has been released. Null if that has already happened. */
@@ -9,7 +10,7 @@ export interface Ticket {
 /** Keeps work under the same name in order. A name takes memory only while it has tickets. */
 export class Tickets {
   /** The last ticket of each name. */
-  readonly #last = new Map<string, QueuedTicket>();
+  readonly #last = new LiveMap<string, QueuedTicket>();
 
   /** The number of names with tickets. */
   get size(): number {

@@ -1,3 +1,4 @@
+import { LiveSet } from '../process/live-map.ts';
 import { Cancellation } from './cancellation.ts';
 import type { AlarmClock } from './clock.ts';
 
@@ -67,7 +68,7 @@ export class TimeLimit extends Cancellation {
 }
 
 interface Listeners {
-  readonly all: Set<() => void>;
+  readonly all: LiveSet<() => void>;
   readonly tellAll: () => void;
 }
 
@@ -92,7 +93,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 }
 
 function listenTogether(signal: AbortSignal): Listeners {
-  const all = new Set<() => void>();
+  const all = new LiveSet<() => void>();
   const tellAll = () => {
     for (const listener of all) listener();
     all.clear();

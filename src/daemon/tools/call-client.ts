@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { addLazyMember } from '../process/lazy-member.ts';
 import { revealAll, type Secret } from '../settings/secret.ts';
 import { reduceResult } from './answer.ts';
 import { type Bearer, CallBearers, noteFailure } from './call-bearers.ts';
@@ -42,15 +43,13 @@ export class CallClient {
   constructor(tool: Tool, credential: CallCredential, call: ClientCall, access: ToolAccess) {
     this.#open = { ...call, tool, access, bearers: new CallBearers(tool, credential, call, access) };
     this.#credential = credential;
-    this.client = Object.freeze({
+    const client = {
       request: (request: ToolRequest) => this.#request(request),
       fetch: (input: string | URL | Request, init?: RequestInit) => fetchForCall(this.#open, input, init),
       credentials: credential.use,
-      // A getter, because the hash costs time and few sources need it.
-      get identity() {
-        return identify(credential);
-      },
-    });
+    };
+    // The hash costs time, and few sources need it.
+    this.client = Object.freeze(addLazyMember(client, 'identity', () => identify(credential)));
   }
 
   /** Whether default credentials were handed out, so that an answer may have been made with them. */

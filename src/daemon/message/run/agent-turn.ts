@@ -1,5 +1,6 @@
 import type { AgentTurn, ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
 import type { Claims } from '../../identity/identity.ts';
+import { addLazyMember } from '../../process/lazy-member.ts';
 import { bindTools } from '../../tools/bind-tools.ts';
 import { recordedSummary } from '../../tools/journal/action-record.ts';
 import type { Services } from '../services.ts';
@@ -17,7 +18,7 @@ export async function agentTurn(
   const { message, principal } = turn;
   const memories = (await tools.context?.memory?.given(message.text)) ?? [];
   const { user_name, page_url, user_agent, other } = message.metadata;
-  return {
+  const given = {
     agent: turn.agent,
     text: message.text,
     session_id: turn.session.session_id,
@@ -48,14 +49,12 @@ export async function agentTurn(
     reportWrites,
     meter,
     memories,
-    // Many runtimes never ask for it, and a signal that aborts at the end of each run is expensive.
-    get signal() {
-      return limit.signal;
-    },
     started_at: services.clock.now(),
     deadline: limit.deadline,
     log: tools.log,
   };
+  // Many runtimes never ask for it, and a signal that aborts at the end of each run is expensive.
+  return addLazyMember(given, 'signal', () => limit.signal);
 }
 
 /** The actions that the person is asked to confirm, and has neither confirmed nor declined. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TokenOrigin } from '../../identity/identity.ts';
+import { LiveMap } from '../../process/live-map.ts';
 import type { ClaimKeeper } from '../../store/claims/claim-keeper.ts';
 import type { SessionClaim, SessionPlace } from '../../store/claims/claims.ts';
 import type { SessionStore } from '../../store/sessions/sessions.ts';
@@ -48,10 +49,10 @@ interface LockingMessage {
 export class SessionLock {
   readonly #parts: SessionLockParts;
   /** A semaphore for each session, which takes memory only while the session is locked. */
-  readonly #lines = new Map<string, Semaphore>();
+  readonly #lines = new LiveMap<string, Semaphore>();
   readonly #daemon = randomUUID();
   #messages = 0;
-  readonly #held = new WeakMap<SessionClaim, Held>();
+  readonly #held = new LiveMap<SessionClaim, Held>();
 
   constructor(parts: SessionLockParts) {
     this.#parts = parts;
@@ -110,6 +111,7 @@ export class SessionLock {
   /** Lets the next message of the session run, at once if the claim has ended. */
   release(claim: SessionClaim): Promise<void> | void {
     const held = this.#held.get(claim);
+    this.#held.delete(claim);
     held?.drop();
     const leave = () => {
       held?.leave();

@@ -1,3 +1,4 @@
+import { LiveSet } from '../../process/live-map.ts';
 import type { Log } from '../../process/log.ts';
 import type { Cancellation } from '../../time/cancellation.ts';
 import type { AlarmClock } from '../../time/clock.ts';
@@ -25,7 +26,7 @@ interface Held {
 export class ClaimKeeper {
   readonly #clock: AlarmClock;
   readonly #log: Pick<Log, 'info' | 'warn'>;
-  readonly #held = new Set<Held>();
+  readonly #held = new LiveSet<Held>();
   #cancel: (() => void) | null = null;
 
   constructor(clock: AlarmClock, log: Pick<Log, 'info' | 'warn'>) {

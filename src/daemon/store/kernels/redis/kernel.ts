@@ -1,4 +1,5 @@
 import { StoreUnavailable } from '../../../errors.ts';
+import { LiveSet } from '../../../process/live-map.ts';
 import { Batches } from '../batches.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
@@ -71,7 +72,7 @@ export class RedisKernel implements Kernel {
   readonly #reads: Batches<WantedReads, Found>;
   readonly #commits: Batches<Attempt, boolean>;
   /** What the attempts know that have read something. */
-  readonly #views = new Set<View>();
+  readonly #views = new LiveSet<View>();
   /** Documents of steps that are stored, but not durable yet: how many. */
   readonly #unsafe = new Map<string, number>();
   /** The number of the last trip. Trips are answered in their order. */

@@ -65,9 +65,9 @@ export class Documents {
   readonly #hasVolatile: boolean;
   readonly #anonymous: AnonymousBytes | null;
   /** The entries that differ from what is on disk. */
-  readonly dirty = new Set<Entry>();
+  dirty = new Set<Entry>();
   /** Those of them whose change somebody waits for. */
-  readonly awaited = new Set<Entry>();
+  awaited = new Set<Entry>();
   /** The last rows of the lists that are to be deleted. */
   readonly drops: number[] = [];
   readonly #undo: Undo[] = [];
@@ -280,8 +280,8 @@ export class Documents {
   /** The changes were written, or need not be. They can no longer be undone one by one. */
   settle(): void {
     for (const entry of this.dirty) entry.isDirty = false;
-    this.dirty.clear();
-    this.awaited.clear();
+    this.dirty = new Set();
+    this.awaited = new Set();
   }
 
   /** The changes are on disk now. */
