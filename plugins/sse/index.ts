@@ -206,23 +206,23 @@ const COMMENT = Buffer.from(': still here\n\n');
  */
 const SLOW_READER_MS = 30_000;
 
-const frames = {
-  plain: new WeakMap<readonly StreamEvent[], Buffer>(),
-  detailed: new WeakMap<readonly StreamEvent[], Buffer>(),
+/** What was encoded last, for readers who asked for all members of `tool_call` and for the others. */
+const last: Record<'plain' | 'detailed', { events: readonly StreamEvent[]; frames: Buffer }> = {
+  plain: { events: [], frames: Buffer.alloc(0) },
+  detailed: { events: [], frames: Buffer.alloc(0) },
 };
 
 /**
- * Encodes events. All readers that get the same list share the result.
+ * Encodes events. Readers that get the same list one after another share the result.
  * @param detailed whether the reader asked for all members of `tool_call`
  */
 export function encodeFrames(events: readonly StreamEvent[], detailed: boolean): Buffer {
-  const known = detailed ? frames.detailed : frames.plain;
-  let joined = known.get(events);
-  if (!joined) {
-    joined = Buffer.from(events.map((event) => encodeFrame(event, detailed)).join(''));
-    known.set(events, joined);
+  const mode = detailed ? 'detailed' : 'plain';
+  if (last[mode].events !== events) {
+    const frames = Buffer.from(events.map((event) => encodeFrame(event, detailed)).join(''));
+    last[mode] = { events, frames };
   }
-  return joined;
+  return last[mode].frames;
 }
 
 /** Encodes one event. Its data is one line, because JSON contains no line breaks. */

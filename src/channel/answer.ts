@@ -23,18 +23,21 @@ export async function withTimeout<T>(
   work: (signal: AbortSignal) => Promise<T>,
   other?: AbortSignal,
 ): Promise<T> {
-  const controller = new AbortController();
+  let underWay: AbortController | null = new AbortController();
+  const { signal } = underWay;
   const pass = () =>
-    controller.abort(new DOMException(`it took longer than ${ms / 1000} seconds`, 'TimeoutError'));
+    underWay?.abort(new DOMException(`it took longer than ${ms / 1000} seconds`, 'TimeoutError'));
   const timer = setTimeout(pass, ms);
-  const abort = () => controller.abort(other?.reason);
+  const abort = () => underWay?.abort(other?.reason);
   if (other?.aborted) abort();
   other?.addEventListener('abort', abort, { once: true });
   try {
-    return await work(controller.signal);
+    return await work(signal);
   } finally {
     clearTimeout(timer);
     other?.removeEventListener('abort', abort);
+    // Node.js links the listeners of a signal, so a removed listener may stay in memory for a while.
+    underWay = null;
   }
 }
 

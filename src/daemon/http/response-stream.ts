@@ -159,18 +159,17 @@ class SocketWire implements Wire {
   }
 }
 
-const chunks = new WeakMap<Uint8Array, Buffer>();
+/** The last chunk. Several readers get the same bytes one after another. */
+let last: { frame: string | Uint8Array; chunk: Buffer } | null = null;
 
-/**
- * A chunk of the body (RFC 9112 §7.1). Bytes for several readers are the same object, so their chunk is made only once.
- */
+/** A chunk of the body (RFC 9112 §7.1). */
 function encodeChunk(frame: string | Uint8Array): Buffer {
-  const known = typeof frame === 'string' ? undefined : chunks.get(frame);
-  if (known) return known;
-  const bytes = Buffer.from(frame);
-  const chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, CRLF]);
-  if (typeof frame !== 'string') chunks.set(frame, chunk);
-  return chunk;
+  if (last?.frame !== frame) {
+    const bytes = Buffer.from(frame);
+    const chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, CRLF]);
+    last = { frame, chunk };
+  }
+  return last.chunk;
 }
 
 const CRLF = Buffer.from('\r\n');
