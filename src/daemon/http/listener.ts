@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server as HttpServer, Server, ServerResponse } from 'node:http';
+import type { Server as HttpServer, RequestListener, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type Koa from 'koa';
 import { AgentdError } from '../errors.ts';
@@ -25,6 +25,11 @@ const CHECKING_INTERVAL = 5000;
 const MAX_HEADER_SIZE = 32_768;
 /** Maximum number of connections. There is room for 10,000 open streams. Further connections are dropped. */
 const MAX_CONNECTIONS = 16_384;
+/**
+ * Maximum number of requests that wait for their answers on one connection. Browsers and proxies wait for each answer
+ * before they send the next request.
+ */
+const MAX_WAITING = 16;
 
 interface ListenerOptions {
   /** KEEP_ALIVE_SECONDS */
@@ -60,7 +65,7 @@ export function createListener(
   log: Log,
   { keepAliveSeconds, requestTimeout = REQUEST_TIMEOUT }: ListenerOptions,
 ): HttpServer {
-  const handle = app.callback();
+  const handle = closeFloods(app.callback(), log);
   const server = createHttpServer(
     {
       requestTimeout,
@@ -80,6 +85,29 @@ export function createListener(
   // An unknown expectation may be ignored (RFC 9110 §10.1.1); by default, Node would refuse the request.
   server.on('checkExpectation', handle);
   return server;
+}
+
+/**
+ * Closes a connection with more than `MAX_WAITING` requests, of which a client may repeat those that were not answered
+ * (RFC 9112 §9.3.2). Answers wait in memory for the answers before them, and for the client to read. Node stops reading
+ * only when many of them wait.
+ */
+function closeFloods(handle: RequestListener, log: Log): RequestListener {
+  const waiting = new WeakMap<Socket, number>();
+  return (request, response) => {
+    const { socket } = request;
+    // Requests that arrived together with the last one are still parsed.
+    if (socket.destroyed) return;
+    const count = (waiting.get(socket) ?? 0) + 1;
+    if (count > MAX_WAITING) {
+      log.debug({ address: socket.remoteAddress }, 'a connection with too many waiting requests was closed');
+      socket.destroy();
+      return;
+    }
+    waiting.set(socket, count);
+    response.once('close', () => waiting.set(socket, (waiting.get(socket) as number) - 1));
+    handle(request, response);
+  };
 }
 
 /**

@@ -146,6 +146,47 @@ describe('the answer of a route', () => {
   });
 });
 
+describe('a client that sends requests without waiting for the answers', () => {
+  const head = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  const last = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+  test('gets an answer to each of 16 requests', async () => {
+    const web = await serve();
+    const answer = await sendRaw(web.port, head.repeat(15) + last);
+    expect(answer.match(/HTTP\/1\.1 200/g)).toHaveLength(16);
+  });
+
+  test('loses its connection if more requests wait, and none of the rest is handled', async () => {
+    let handled = 0;
+    const route: Route = {
+      method: 'GET',
+      path: '/wait',
+      handle: () => new Promise(() => void handled++),
+    };
+    const web = await serve({ routes: [route] });
+    const answer = await sendRaw(web.port, head.replace('/', '/wait').repeat(2000));
+    expect([answer, handled]).toEqual(['', 16]);
+    expect(
+      web.log.filter(({ msg }) => msg === 'a connection with too many waiting requests was closed'),
+    ).toEqual([expect.objectContaining({ level: 20, address: '127.0.0.1' })]);
+    expect((await fetch(`${web.url}/`)).status).toBe(200);
+  });
+
+  test('may send any number of requests on a connection, each after the answer to the one before', async () => {
+    const web = await serve();
+    let answers = 0;
+    const socket = connect(web.port, '127.0.0.1', () => socket.write(head));
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      const ended = text.match(/"status":"ok","platforms"/g)?.length ?? 0;
+      answers += ended;
+      if (ended > 0 && answers < 50) socket.write(head);
+    });
+    await until(() => answers === 50 || socket.closed);
+    socket.destroy();
+    expect(answers).toBe(50);
+  });
+});
+
 describe('the log line of a request', () => {
   test('has the path without the query and without the random part of ids', async () => {
     const route: Route = { method: 'GET', path: '/sse/stream/:id', handle: () => ({ body: {} }) };
