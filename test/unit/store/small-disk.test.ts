@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
@@ -17,12 +17,12 @@ const MIB = 1024 * 1024;
 function fixture(mib: number) {
   const directory = smallDisk(mib);
   const time = { now: Date.now() };
-  const open = ({ reserveBytes }: { reserveBytes?: number } = { reserveBytes: RESERVE_BYTES }) => {
+  const open = (more: { reserveBytes?: number; anonymousMax?: number } = { reserveBytes: RESERVE_BYTES }) => {
     const store = openSqliteStore(join(directory, 'agentd.db'), {
       role: 'daemon',
       clock: { now: () => time.now },
       traceRetentionMs: TTL_MS,
-      ...(reserveBytes === undefined ? {} : { reserveBytes }),
+      ...more,
     });
     onTestFinished(() => store.close());
     return store;
@@ -42,10 +42,10 @@ function fixture(mib: number) {
 }
 
 /** @returns the session of the turn. */
-async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
+async function keepOneTurn(store: SqliteStore, now: number, length = 36_000): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
   // The text is long, so that few turns fill the disk.
-  const record = aTurn({ text: randomUUID().repeat(1000) });
+  const record = aTurn({ text: randomUUID().repeat(length / 36) });
   const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
   await commitUnderClaim(store, session.session_id, changes);
   return session.session_id;
@@ -188,6 +188,31 @@ it.skipIf(!canMount)(
     expect(await again.sessions.turns(session)).toHaveLength(1);
     const later = await keepOneTurn(again, time.now);
     expect(await again.sessions.turns(later)).toHaveLength(1);
+  },
+);
+
+it.skipIf(!canMount)(
+  'the store starts if other programs have taken most of what the reserve released, and recovers when rows expire',
+  async () => {
+    const { directory, time, store, open, takeAll } = fixture(64);
+    await sweepAll(store);
+    await Promise.all(Array.from({ length: 4000 }, () => keepOneTurn(store, time.now, 36)));
+    const kept = await keepOneTurn(store, time.now);
+    await store.close();
+    // The rest of a reserve whose first part was released.
+    writeFileSync(reserveOf(directory), Buffer.alloc(RESERVE_BYTES / 4, 'x'));
+    takeAll();
+    truncateSync(join(directory, 'ballast'), statSync(join(directory, 'ballast')).size - 2 * MIB);
+
+    const again = open({ reserveBytes: RESERVE_BYTES, anonymousMax: 1024 * MIB });
+    expect(await again.sessions.turns(kept)).toHaveLength(1);
+    const later = await keepOneTurn(again, time.now);
+    expect(await again.sessions.turns(later)).toHaveLength(1);
+
+    time.now += TTL_MS + 1;
+    await sweepAll(again);
+    await keepOneTurn(again, time.now);
+    expect(again.condition()).toEqual({ writable: true, detail: null });
   },
 );
 

@@ -15,6 +15,8 @@ const ENOUGH = 0.98;
 const BITE = 500;
 /** How many clients are looked at together: the largest clients, in order of size. */
 const CANDIDATES = 64;
+/** For how long nothing is counted or deleted after a commit that found no space, ms. */
+const PUT_OFF_MS = 60_000;
 /** Approximately what a document takes besides its texts, bytes. */
 const DOCUMENT_BYTES = 250;
 
@@ -46,6 +48,9 @@ export class AnonymousBytes {
   /** Infinite until the bytes are counted. */
   #total = Number.POSITIVE_INFINITY;
   #isExact = false;
+  #putOffUntil = Number.NEGATIVE_INFINITY;
+  /** Whether the last commit has counted or deleted. */
+  #isAtWork = false;
   rings: readonly Ring<never>[] = [];
 
   /** @param max ANONYMOUS_STORE_BYTES */
@@ -86,11 +91,23 @@ export class AnonymousBytes {
   }
 
   /**
+   * Call this after a commit found no space: counting and deleting need space in the log before they free any, because
+   * they move the whole journal. Meanwhile the sweeper moves it, a few documents at a time.
+   * @returns whether the commit has tried it.
+   */
+  putOff(): boolean {
+    if (!this.#isAtWork) return false;
+    this.#putOffUntil = performance.now() + PUT_OFF_MS;
+    return true;
+  }
+
+  /**
    * Within a transaction that has written all changes: deletes documents and records while the total exceeds the limit.
    * @param change runs a step and writes what it has changed
    */
   makeRoom({ journal, records }: Room, now: number, change: (work: (tx: Tx) => void) => void): void {
-    if (this.#total <= this.#max * ENOUGH) return;
+    this.#isAtWork = this.#total > this.#max * ENOUGH && performance.now() >= this.#putOffUntil;
+    if (!this.#isAtWork) return;
     if (!this.#isExact) {
       journal.empty(now);
       this.#countAnew(records);

@@ -400,7 +400,9 @@ export class SqliteKernel implements Kernel {
     try {
       this.#store();
     } catch (error) {
-      if (!isOutOfSpace(error) || !this.#space?.makeRoom()) throw error;
+      if (!isOutOfSpace(error)) throw error;
+      const isPutOff = this.#anonymous?.putOff();
+      if (!this.#space?.makeRoom() && !isPutOff) throw error;
       this.#store();
     }
   }
