@@ -16,8 +16,11 @@ const MAX_TITLE = 200;
 /** Maximum size of a schema of arguments, in characters of JSON; `MAX_SCHEMA_DEPTH` is its maximum nesting depth. */
 const MAX_SCHEMA = 32_768;
 const MAX_SCHEMA_DEPTH = 24;
-/** Invisible characters, which nobody could compare: control characters, marks of direction or zero width, and tags. */
-const UNSEEN = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u{200b}\u{2060}\u{feff}\u{e0000}-\u{e007f}]/gu;
+/**
+ * Invisible characters, which nobody could compare. Not the joiners and the selectors of emoji: without them, words and
+ * emoji look different.
+ */
+const UNSEEN = /[^\P{Cc}\n\t]|(?!\p{Join_Control}|\ufe0e|\ufe0f)\p{Default_Ignorable_Code_Point}/gu;
 
 /**
  * A server's definition of a tool, as it is stored and shown. It is treated as data, never as an instruction. The

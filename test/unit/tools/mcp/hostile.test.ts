@@ -287,6 +287,15 @@ describe('an MCP server', () => {
     expect(await call()).toEqual({ outcome: 'answered', status: null, result: orders });
   });
 
+  it('that hides a text in characters without ink shows only what people see, with whole emoji and words', async () => {
+    const seen = 'Finds 🧑\u200d💻, ❤\ufe0f and می\u200cخواهم.';
+    // Marks of the Mongolian script, fillers, invisible operators and selectors of variants can stand for letters.
+    const hidden = ['\u00ad', '\u180e', '\u2062', '\u3164', '\ufe00', '\u{e0021}', '\u{e0101}'].join('');
+    server.tools = [{ ...SEARCH, description: seen.replace('Finds', `Finds${hidden}`) }];
+    await start();
+    expect(test.tool('docs_search').description).toBe(seen);
+  });
+
   it('that refuses to list its tools is reported with a short reason', async () => {
     server.intercept = ({ rpc }, { response, body }) => {
       if (rpc !== 'tools/list') return false;
