@@ -11,6 +11,10 @@ const DEPTH_MAX = 64;
 /** Maximum number of bytes of a refused body that are read and discarded, so that its sender receives the refusal. */
 const DISCARD_MAX = 8 * 1024 * 1024;
 
+/** How many pieces of a body may be of any size, and how many bytes further pieces must have on average. */
+const FREE_PIECES = 1000;
+const PIECE_BYTES = 256;
+
 const NOTHING = new Uint8Array();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -28,7 +32,12 @@ export async function readBody(
   const { headers } = request;
   const length = headers['content-length'];
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
-  if (route.method === 'GET' || (route.method === 'DELETE' && !hasBody)) return NOTHING;
+  if (route.method === 'GET') {
+    if (hasBody) discard(request);
+    return NOTHING;
+  }
+  if (route.method === 'DELETE' && !hasBody) return NOTHING;
+  limitPieces(request, room.limit);
   try {
     const expected = route.body === 'multipart' ? MULTIPART : route.contentType;
     checkMediaType(headers['content-type'], headers['content-encoding'], expected);
@@ -67,10 +76,22 @@ function toError(error: RawBodyError, { tooLong }: Pick<BodyRoom, 'tooLong'>): A
 }
 
 /**
+ * Disconnects a sender whose body of at most `bytes` arrives in more pieces than networks and usual clients make. A
+ * piece takes hundreds of bytes in memory, however short it is, and so a body would take hundreds of times its length.
+ */
+function limitPieces(request: IncomingMessage, bytes: number): void {
+  let left = FREE_PIECES + bytes / PIECE_BYTES;
+  request.on('data', () => {
+    if (--left < 0) request.destroy();
+  });
+}
+
+/**
  * Reads and discards the rest of a body, within limits: if the connection is closed while the sender still sends, the
  * answer may be lost.
  */
 export function discard(request: IncomingMessage): void {
+  limitPieces(request, DISCARD_MAX);
   let taken = 0;
   request.on('data', (chunk: Buffer) => {
     taken += chunk.length;

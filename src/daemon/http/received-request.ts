@@ -22,8 +22,7 @@ interface ReceiveParts {
  */
 export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
   return async (ctx, next) => {
-    const route = resolveRoute(ctx.state.found, ctx.method);
-    const room = roomFor(ctx, route, largeBodies);
+    const { route, room } = routeAndRoom(ctx, largeBodies);
     try {
       let bodyProblem: unknown = null;
       let body = NO_BODY;
@@ -46,10 +45,14 @@ export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
   };
 }
 
-/** Decides how much of the request's body may be read. @throws `unavailable` */
-function roomFor(ctx: Context, route: MountedRoute, largeBodies: LargeBodies): BodyRoom {
+/**
+ * The route, and how much of the request's body may be read.
+ * @throws `not_found`, `method_not_allowed` or `unavailable`
+ */
+function routeAndRoom(ctx: Context, largeBodies: LargeBodies): { route: MountedRoute; room: BodyRoom } {
   try {
-    return largeBodies.enter(ctx.req, route);
+    const route = resolveRoute(ctx.state.found, ctx.method);
+    return { route, room: largeBodies.enter(ctx.req, route) };
   } catch (error) {
     discard(ctx.req);
     throw error;

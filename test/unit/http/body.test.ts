@@ -188,6 +188,20 @@ describe('the body of a request', () => {
     expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*HTTP\/1.1 200 /);
   });
 
+  test.each([
+    ['POST', '/hook', 1100],
+    ['GET', '/', 40_000],
+    ['PUT', '/hook', 40_000],
+  ])('ends its connection if it arrives in too many pieces: %s %s', async (method, path, count) => {
+    const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const next = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    const send = (pieces: number) =>
+      sendRaw(web.port, `${head}${'1\r\na\r\n'.repeat(pieces)}0\r\n\r\n${next}`);
+    expect((await send(900)).match(/HTTP\/1\.1 /g)).toHaveLength(2);
+    // A GET or PUT here is answered before its body has arrived, so only the request behind them gets no answer.
+    expect((await send(count)).match(/HTTP\/1\.1 /g) ?? []).toHaveLength(method === 'POST' ? 0 : 1);
+  });
+
   test('may be present or absent in a DELETE', async () => {
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE' })).json()).toEqual({ length: 0 });
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE', body: 'abc' })).json()).toEqual({
