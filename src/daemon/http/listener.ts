@@ -3,9 +3,9 @@ import type { Server as HttpServer, RequestListener, Server, ServerResponse } fr
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type Koa from 'koa';
 import { AgentdError } from '../errors.ts';
-import { LiveSet } from '../process/live-map.ts';
 import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
+import { LiveSet } from '../time/live-map.ts';
 import { discard } from './body.ts';
 import {
   type Context,

@@ -1,10 +1,10 @@
 import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
-import { LiveSet } from '../process/live-map.ts';
 import { REAP_MS } from '../store/claims/claims.ts';
 import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/inbox.ts';
 import type { Outage } from '../store/inbox/outages.ts';
 import { every } from '../time/clock.ts';
+import { LiveSet } from '../time/live-map.ts';
 import { Delivery } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';

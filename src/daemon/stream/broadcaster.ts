@@ -1,8 +1,8 @@
 import type { StreamEvent, StreamReader } from '../../channel/index.ts';
-import { LiveMap } from '../process/live-map.ts';
 import type { Log } from '../process/log.ts';
 import type { StreamStore } from '../store/streams.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
+import { LiveMap } from '../time/live-map.ts';
 import { isLast } from './events.ts';
 
 type EventSource = Pick<StreamStore, 'read' | 'subscribe'>;

@@ -1,4 +1,4 @@
-import { LiveMap } from '../process/live-map.ts';
+import { LiveMap } from './live-map.ts';
 /** The position of a piece of work among all work with the same name, in the order in which the tickets were taken. */
 export interface Ticket {
   /** Resolves when every earlier ticket has been released. Null if that has already happened. */

@@ -1,6 +1,6 @@
-import { LiveSet } from '../process/live-map.ts';
 import { Cancellation } from './cancellation.ts';
 import type { AlarmClock } from './clock.ts';
+import { LiveSet } from './live-map.ts';
 
 /** Ends work when its time has passed, or when one of the given signals or cancellations ends it. */
 export class TimeLimit extends Cancellation {

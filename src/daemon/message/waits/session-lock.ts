@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { TokenOrigin } from '../../identity/identity.ts';
-import { LiveMap } from '../../process/live-map.ts';
 import type { ClaimKeeper } from '../../store/claims/claim-keeper.ts';
 import type { SessionClaim, SessionPlace } from '../../store/claims/claims.ts';
 import type { SessionStore } from '../../store/sessions/sessions.ts';
@@ -8,6 +7,7 @@ import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/sessions
 import type { Store } from '../../store/store.ts';
 import type { Cancellation } from '../../time/cancellation.ts';
 import { type AlarmClock, wait } from '../../time/clock.ts';
+import { LiveMap } from '../../time/live-map.ts';
 import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
 
 /** How long to wait before the next attempt to claim a session that another daemon holds, ms. */

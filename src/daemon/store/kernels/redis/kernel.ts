@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../../../errors.ts';
-import { LiveSet } from '../../../process/live-map.ts';
+import { LiveSet } from '../../../time/live-map.ts';
 import { Batches } from '../batches.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { LiveMap, LiveSet } from '../../../src/daemon/process/live-map.ts';
+import { LiveMap, LiveSet } from '../../../src/daemon/time/live-map.ts';
 
 describe('LiveMap', () => {
   test('has what was set and not deleted, however many entries have come and gone', () => {
