@@ -105,12 +105,14 @@ function decoded(text: string): string {
   }
 }
 
-function parseNodes(authority: string, port: number): [Node, ...Node[]] {
+function parseNodes(authority: string, defaultPort: number): [Node, ...Node[]] {
   const nodes = authority.split(',').map((node) => {
     const [, host, given] = /^(\[[^\]]+\]|[^:[\]@\s]+)(?::(\d{1,5}))?$/.exec(node) ?? [];
+    const port = Number(given ?? defaultPort);
     // The host is not shown, because it may contain a password with an unencoded character.
-    if (host === undefined) throw new Error('one of its hosts is not a host and a port');
-    return { host: host.replace(/^\[|\]$/g, ''), port: Number(given ?? port) };
+    if (host === undefined || port < 1 || port > PORT_MAX)
+      throw new Error('one of its hosts is not a host and a port');
+    return { host: host.replace(/^\[|\]$/g, ''), port };
   });
   return nodes as [Node, ...Node[]];
 }

@@ -72,6 +72,8 @@ describe('REDIS_URL', () => {
     ['localhost:6379', /does not begin with/],
     ['redis://', /not a host and a port/],
     ['redis://a b:port', /not a host and a port/],
+    ['redis://a:65536', /not a host and a port/],
+    ['redis+sentinel://a,b:0/main', /not a host and a port/],
     ['redis://a,b', /several hosts/],
     ['redis://a/first', /database is not a number/],
     ['redis://:secret%zz@a', /% that does not encode a character/],
