@@ -55,15 +55,15 @@ export class Bot implements BotName {
   }
 
   /**
-   * Resolves when the name is known, or after `ms`. If the last request began at least a second ago, the next one is
-   * sent at once.
+   * Resolves when the name is known, or after `ms`. The next request is sent at once, or when a second has passed since
+   * the last one.
    */
   async whenKnown(ms: number): Promise<void> {
-    if (this.#scope.now() - this.#askedAt >= FIRST_MS) this.#cutWaitShort();
     const { promise: timeIsUp, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
+    const untilNext = Math.max(this.#askedAt + FIRST_MS - this.#scope.now(), 0);
+    const timers = [setTimeout(resolve, ms), setTimeout(() => this.#cutWaitShort(), untilNext)];
     await Promise.race([this.#known.promise, timeIsUp]);
-    clearTimeout(timer);
+    for (const timer of timers) clearTimeout(timer);
   }
 
   async #askUntilKnown(): Promise<void> {

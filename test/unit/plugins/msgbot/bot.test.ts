@@ -76,21 +76,33 @@ describe('the name of the bot', () => {
     },
   );
 
-  it('is requested at once if a message needs it, but at most once a second', async () => {
+  it.each([
+    ['at once', 1500, 0],
+    ['when a second has passed since the last request', 100, 900],
+  ])('is requested %s if a message needs it', async (_when, since, wait) => {
     let isThere = false;
     const { bot, asked } = botAt(() => isThere);
     bot.start();
-    await vi.advanceTimersByTimeAsync(7000);
+    await vi.advanceTimersByTimeAsync(7000 + since);
     expect(asked).toHaveLength(4);
     isThere = true;
-    const tooEarly = bot.whenKnown(100);
-    await vi.advanceTimersByTimeAsync(100);
-    await tooEarly;
-    expect(bot.username).toBeNull();
-    await vi.advanceTimersByTimeAsync(900);
-    await bot.whenKnown(2000);
+    const known = bot.whenKnown(2000);
+    await vi.advanceTimersByTimeAsync(wait);
+    await known;
     expect(bot.username).toBe('agentd_bot');
     expect(asked).toHaveLength(5);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('stays unknown if the platform does not return it while a message waits', async () => {
+    const { bot } = botAt(() => false);
+    bot.start();
+    await vi.advanceTimersByTimeAsync(7000);
+    const waited = bot.whenKnown(2000);
+    await vi.advanceTimersByTimeAsync(2000);
+    await waited;
+    expect(bot.username).toBeNull();
+    bot.stop();
   });
 
   it('is reported as missing in the health of the channel, from the first failed request until it is known', async () => {
