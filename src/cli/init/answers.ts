@@ -3,6 +3,7 @@ import type { ChannelPlugin } from '../../channel/index.ts';
 import { checkValues } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
+import { namesMeant } from '../names/channel-titles.ts';
 
 /** A question, and the option that answers it. */
 interface Question {
@@ -133,7 +134,8 @@ async function findProblem(
 
 /** The names of the channels that were chosen. Default: the channels of a website. */
 export function listChannels({ channels }: Answers, plugins: readonly ChannelPlugin[]): string[] {
-  if (channels !== '') return splitList(channels);
+  if (channels !== '')
+    return [...new Set(splitList(channels).map((word) => namesMeant(word, plugins)[0] ?? word))];
   return plugins.filter(({ delivery }) => delivery !== 'push').map(({ name }) => name);
 }
 

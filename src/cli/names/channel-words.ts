@@ -6,7 +6,7 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { toAlias } from './channel-titles.ts';
+import { namesMeant, toAlias } from './channel-titles.ts';
 
 /**
  * Names and aliases of the bundled channels. A stored script cannot know other channels, which depend on the
@@ -26,9 +26,9 @@ export async function channelNamed(word: string, options: OptionValues): Promise
   const isBundled = (RESERVED_CHANNEL_NAMES as readonly string[]).includes(word);
   if (isBundled || !/^[a-z]/.test(word)) return word;
   const { plugins } = await pluginsAt(configLocation(options));
-  if (plugins.some(({ plugin }) => plugin.name === word)) return word;
-  const named = plugins.flatMap(({ plugin: { name, title } }) =>
-    title !== undefined && toAlias(title) === word ? [name] : [],
+  const named = namesMeant(
+    word,
+    plugins.map(({ plugin }) => plugin),
   );
   const [first = word, another] = named;
   if (another === undefined) return first;

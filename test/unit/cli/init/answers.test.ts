@@ -1,17 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { answersTo } from '../../../../src/cli/init/answers.ts';
+import { answersTo, listChannels } from '../../../../src/cli/init/answers.ts';
 import { loadPlugins } from '../../../../src/daemon/channels/load.ts';
 
 // agentd-init(1).
 
+async function bundled() {
+  const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
+  return plugins.map(({ plugin }) => plugin);
+}
+
 /** Runs `init` with a person who types these answers, and returns the result. */
 async function interview(options: Record<string, unknown>, typed: string[] | null) {
-  const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
   const asked: string[] = [];
   const notes: string[] = [];
   const answers = await answersTo(
     options,
-    plugins.map(({ plugin }) => plugin),
+    await bundled(),
     typed && {
       ask: async (question) => {
         asked.push(question.split(/[ ,:]/)[0] ?? '');
@@ -62,6 +66,12 @@ describe('the questions of agentd init', () => {
       exitCode: 2,
       advice: expect.stringContaining('Add --server with the address'),
     });
+  });
+
+  it('take the title of a channel, too, as all commands do', async () => {
+    const { answers, asked } = await interview({ name: 'n' }, ['website,slack, telegram,webchat']);
+    expect(asked).toEqual(['Channels', 'Origins', 'Address', 'Language']);
+    expect(listChannels(answers, await bundled())).toEqual(['webchat', 'teamchat', 'msgbot']);
   });
 
   it.each([
