@@ -44,3 +44,11 @@ export const usageError: Create = (...words) => new CliError(EXIT.usage, ...word
 export const unavailable: Create = (...words) => new CliError(EXIT.unavailable, ...words);
 /** The configuration must change (78). */
 export const misconfigured: Create = (...words) => new CliError(EXIT.config, ...words);
+
+/** The messages of all causes, because often only the innermost one says what to fix (`connect ECONNREFUSED …`). */
+export function causesInWords(cause: unknown): string {
+  const messages: string[] = [];
+  for (let next = cause; next instanceof Error && messages.length < 5; next = next.cause)
+    messages.push(next.message);
+  return messages.join(' ');
+}

@@ -15,7 +15,7 @@ import { configurationAdvice } from '../report-error.ts';
 
 export const command = defineCommand({
   description:
-    'Checks the configuration and its secrets, the state directory, the store, the sealing of tokens, long-term memory, the business API, the tools, the model server, the credentials and the webhook of each channel, and the clock. Says what to do about each problem. Exit code 1 if a check failed, 78 if the configuration is wrong.',
+    'Checks the configuration and its secrets, the state directory, the store, the sealing of tokens, the key set of the issuer, long-term memory, the business API, the tools, the model server, the credentials and the webhook of each channel, and the clock. Says what to do about each problem. Exit code 1 if a check failed, 78 if the configuration is wrong.',
   manual: [
     'These are the checks:',
     [
@@ -23,6 +23,7 @@ export const command = defineCommand({
       '- the state directory, and the free space of its disk',
       '- the store: that it opens, can be written and is intact; with Redis, how many keys of each kind there are, and whether some never expire',
       '- whether stored tokens are sealed, and whether the key opens them',
+      '- the key set at JWT_JWKS_URL: that it can be fetched, and has a key that can check tokens',
       '- the database of long-term memory',
       '- the business API and its default credentials, the address of each source of tools, the tools of each MCP server, whether the tools are too many or too large for many models, and the model server',
       "- the credentials of each active channel, by asking its platform, and whether the platform delivers messages to the channel: the registered webhook, the scopes of the channel's token, the messages that wait at the platform",

@@ -1,7 +1,7 @@
 import { Secret, wrapText } from '../../daemon/admin/texts.ts';
 import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
 import { adviceFor } from '../advice/advice.ts';
-import { EXIT } from '../cli-error.ts';
+import { causesInWords, EXIT } from '../cli-error.ts';
 import { defineCommand, type OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { durationInWords, isoTime, isoTimeOrNull } from '../names/typed-values.ts';
@@ -125,14 +125,6 @@ function outcomeInWords(step: Step): string {
     case 'failed':
       return step.cause === undefined ? step.reason : `${step.reason}: ${causesInWords(step.cause)}`;
   }
-}
-
-/** The messages of all causes, because often only the innermost one says what to fix (`connect ECONNREFUSED …`). */
-function causesInWords(cause: unknown): string {
-  const messages: string[] = [];
-  for (let next = cause; next instanceof Error && messages.length < 5; next = next.cause)
-    messages.push(next.message);
-  return messages.join(' ');
 }
 
 function expiryInWords({ expires_at }: TokenReport, now: number): string {

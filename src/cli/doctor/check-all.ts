@@ -17,7 +17,7 @@ import {
 } from '../../daemon/admin/settings.ts';
 import { Secret } from '../../daemon/admin/texts.ts';
 import { checkClock, createFindings, type Finding, ProbeClient } from './finding.ts';
-import { checkBusinessApi, checkModel, checkTools } from './services.ts';
+import { checkBusinessApi, checkKeySet, checkModel, checkTools } from './services.ts';
 import { checkMemory, checkRenewal, checkSealing, checkStore } from './store.ts';
 
 /** All checks of a valid configuration, in the order in which they are shown. */
@@ -35,6 +35,7 @@ export async function checkAll(
   ];
   const client = new ProbeClient();
   const remote = await Promise.all([
+    checkKeySet(settings, client),
     checkBusinessApi(settings, client),
     checkMemory(settings),
     checkTools({ settings, tools }, client),

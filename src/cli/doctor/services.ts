@@ -1,6 +1,7 @@
 import { jsonObject } from '../../channel/json-object.ts';
 import {
   askDefaultToken,
+  askKeySet,
   isSampleApi,
   type ModelServer,
   modelServers,
@@ -10,7 +11,31 @@ import {
 import type { Configuration, Settings } from '../../daemon/admin/settings.ts';
 import { type SourceEntry, type SourceState, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
 import { adviceFor } from '../advice/advice.ts';
+import { causesInWords } from '../cli-error.ts';
 import { createFindings, describeFailure, type Finding, type ProbeClient, readText } from './finding.ts';
+
+/** Checks whether the issuer's key set can be fetched, and has a key. Without one, no token is valid. */
+export async function checkKeySet(settings: Settings, client: ProbeClient): Promise<Finding[]> {
+  const { ok, failed } = createFindings('key set');
+  try {
+    const keys = await askKeySet(settings, client.fetchFor('the issuer of tokens'));
+    if (keys === null) return [];
+    if (keys > 0) return [ok(`keys at JWT_JWKS_URL that can check tokens: ${keys}`)];
+    return [
+      failed(
+        'no key at JWT_JWKS_URL can check tokens',
+        'The issuer must publish an RSA key of 2048 bits or more.',
+      ),
+    ];
+  } catch (error) {
+    return [
+      failed(
+        causesInWords(error),
+        'Check JWT_JWKS_URL, and that this machine can reach it: try curl from here.',
+      ),
+    ];
+  }
+}
 
 const WHOSE = 'the business API';
 

@@ -3,6 +3,7 @@ import { runtimeName } from '../agent/load.ts';
 import { type ModelServer, modelServers } from '../agent/model-servers.ts';
 import { type AskOptions, askPlatform, askRegistration } from '../channels/ask-platform.ts';
 import { isSampleApi } from '../dev/sample.ts';
+import { keySetUrl } from '../identity/keys.ts';
 import { UNSEALED } from '../settings/configure/cross-checks.ts';
 import { SEALING_OFF, weakSecrets } from '../settings/configure/token-settings.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -43,4 +44,16 @@ export async function askDefaultToken(
     const { cause, message } = error;
     return { reason: cause instanceof DownstreamFailure ? cause.reason : error.reason, message };
   }
+}
+
+/**
+ * Asks for the key set of the settings.
+ * @returns how many of its keys can check a signature; null if the settings use no key set
+ * @throws Error that says why the set cannot be fetched or read
+ */
+export async function askKeySet(settings: Settings, send: typeof fetch): Promise<number | null> {
+  const url = keySetUrl(settings);
+  if (!url) return null;
+  const { countKeys } = await import('../identity/jose.ts');
+  return countKeys(url, send);
 }

@@ -4,6 +4,7 @@ import {
   createRemoteJWKSet,
   customFetch,
   errors,
+  type FetchImplementation,
   type JWTPayload,
   type RemoteJWKSet,
   SignJWT,
@@ -39,14 +40,8 @@ class KeySetUnreachable extends Error {
  * @param log gets a warning when a set that is still in use could not be renewed
  */
 export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKeys {
-  const source = boundedFetch();
-  const set: RemoteJWKSet = createRemoteJWKSet(url, {
-    timeoutDuration: TIMEOUT_MS,
-    // With this value, jose does not fetch the set again if a key is not found: `keysFor` below does.
-    cooldownDuration: Number.POSITIVE_INFINITY,
-    cacheMaxAge: MAX_AGE_MS,
-    [customFetch]: source.fetch,
-  });
+  const source = boundedFetch(fetch);
+  const set = remoteSet(url, source.fetch);
   /** The times of the last fetches for a key that was not in the set, ms since the epoch. */
   let reloads: readonly number[] = [];
   /** When a logout token last had the set fetched, ms since the epoch. */
@@ -105,6 +100,25 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   };
 }
 
+/**
+ * How many keys of a key set can check a signature.
+ * @throws KeySetUnreachable
+ */
+export async function countKeys(url: URL, send: typeof fetch): Promise<number> {
+  const keys = await matching(remoteSet(url, boundedFetch(send).fetch), undefined);
+  return keys.filter(isLongEnough).length;
+}
+
+function remoteSet(url: URL, send: FetchImplementation): RemoteJWKSet {
+  return createRemoteJWKSet(url, {
+    timeoutDuration: TIMEOUT_MS,
+    // With this value, jose does not fetch the set again if a key is not found: `keysFor` does.
+    cooldownDuration: Number.POSITIVE_INFINITY,
+    cacheMaxAge: MAX_AGE_MS,
+    [customFetch]: send,
+  });
+}
+
 /** Whether this much time has passed since `at`. Also true if `at` is in the future because the clock was set back. */
 function isPast(at: number, ms: number, now: number): boolean {
   return at > now || now - at >= ms;
@@ -140,7 +154,7 @@ const KEY_SET_MAX_BYTES = 262_144;
  * Redirects are answers other than 200, so they are not followed: only the configured address may decide which keys the
  * daemon trusts.
  */
-function boundedFetch() {
+function boundedFetch(send: typeof fetch) {
   let fetchedAt = 0;
   let failure: { at: number; until: number; cause: unknown } | undefined;
   return {
@@ -155,7 +169,7 @@ function boundedFetch() {
       // attempted.
       if (failure && begun >= failure.at && begun < failure.until) throw failure.cause;
       try {
-        const body = await readBody(await fetch(url, options));
+        const body = await readBody(await send(url, options));
         failure = undefined;
         fetchedAt = Date.now();
         return new Response(body);

@@ -80,20 +80,28 @@ export type KeySettings = Pick<
  * @throws UnusableKey
  */
 export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>): Promise<VerificationKeys> {
-  const { JWT_ALGORITHM, JWT_SECRET_KEY, JWT_PUBLIC_KEY, JWT_JWKS_URL } = settings;
+  const { JWT_ALGORITHM, JWT_SECRET_KEY, JWT_PUBLIC_KEY } = settings;
   if (!settings.JWT_VERIFY_SIGNATURE) return { verify: () => false };
   if (JWT_ALGORITHM === 'HS256') return hmacKeys(JWT_SECRET_KEY);
   if (JWT_PUBLIC_KEY) return rsaKeys('JWT_PUBLIC_KEY', await publicKeys(JWT_PUBLIC_KEY));
-  if (JWT_JWKS_URL) {
+  const keySet = keySetUrl(settings);
+  if (keySet) {
     // Loaded only if needed: the library would take a fifth of the start time of every daemon.
     const { createKeySet } = await import('./jose.ts');
-    return createKeySet(new URL(JWT_JWKS_URL), log);
+    return createKeySet(keySet, log);
   }
   if (JWT_SECRET_KEY) {
     const pems = listedKeys(JWT_SECRET_KEY.reveal());
     return rsaKeys('JWT_SECRET_KEY', pems.map(unescapeLines));
   }
   throw new UnusableKey('JWT_PUBLIC_KEY', 'is not set', 'RS256 needs it, or JWT_JWKS_URL');
+}
+
+/** The address of the key set that checks signatures; undefined if other keys do, or none. */
+export function keySetUrl(settings: KeySettings): URL | undefined {
+  const { JWT_ALGORITHM, JWT_PUBLIC_KEY, JWT_JWKS_URL, JWT_VERIFY_SIGNATURE } = settings;
+  const isUsed = JWT_VERIFY_SIGNATURE && JWT_ALGORITHM === 'RS256' && !JWT_PUBLIC_KEY;
+  return isUsed && JWT_JWKS_URL ? new URL(JWT_JWKS_URL) : undefined;
 }
 
 function hmacKeys(secret: Secret | undefined): VerificationKeys {

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import { withShortTimeouts } from '../../../src/channel/conformance/send-reply.t
 import type { ChannelPlugin, PushChannel, PushScope } from '../../../src/channel/index.ts';
 import { checkChannel, checkStateDirectory } from '../../../src/cli/doctor/check-all.ts';
 import { checkClock, ProbeClient } from '../../../src/cli/doctor/finding.ts';
-import { checkBusinessApi, checkModel } from '../../../src/cli/doctor/services.ts';
+import { checkBusinessApi, checkKeySet, checkModel } from '../../../src/cli/doctor/services.ts';
 import { checkRenewal } from '../../../src/cli/doctor/store.ts';
 import { makePrivateDirectory } from '../../../src/daemon/files/make-directory.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
@@ -63,6 +64,45 @@ describe('a check of another server', () => {
   ])('does not fail, whatever the server returns as its list of models (%.20s)', async (body, outcome) => {
     answer = (_request, response) => response.end(body);
     expect(await checkModel(model(url), new ProbeClient())).toMatchObject([{ outcome }]);
+  });
+
+  describe('for the key set of the issuer', () => {
+    const settings = (): Settings =>
+      ({ JWT_ALGORITHM: 'RS256', JWT_VERIFY_SIGNATURE: true, JWT_JWKS_URL: `${url}/keys` }) as Settings;
+    const rsa = (bits: number) =>
+      generateKeyPairSync('rsa', { modulusLength: bits }).publicKey.export({ format: 'jwk' });
+    const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+
+    it.each([
+      [
+        { keys: [{ ...rsa(2048), kid: 'a' }, { ...rsa(2048), kid: 'b' }, ec] },
+        'ok',
+        /that can check tokens: 2$/,
+      ],
+      [{ keys: [rsa(1024), ec, { ...rsa(2048), use: 'enc' }] }, 'failed', /^no key at JWT_JWKS_URL/],
+      [{ keys: 'none' }, 'failed', /JWT_JWKS_URL cannot be reached\. .*malformed/],
+    ])('counts the keys that can check tokens: set %#', async (body, outcome, detail) => {
+      answer = (_request, response) => response.end(JSON.stringify(body));
+      expect(await checkKeySet(settings(), new ProbeClient())).toMatchObject([
+        { check: 'key set', outcome, detail: expect.stringMatching(detail) },
+      ]);
+    });
+
+    it('fails if the issuer answers with an error', async () => {
+      answer = (_request, response) => response.writeHead(500).end();
+      expect(await checkKeySet(settings(), new ProbeClient())).toMatchObject([
+        { outcome: 'failed', detail: expect.stringContaining('got 500'), advice: expect.any(String) },
+      ]);
+    });
+
+    it('asks nobody if other keys check tokens', async () => {
+      for (const other of [
+        { JWT_PUBLIC_KEY: 'key.pem' },
+        { JWT_ALGORITHM: 'HS256' },
+        { JWT_VERIFY_SIGNATURE: false },
+      ])
+        expect(await checkKeySet({ ...settings(), ...other } as Settings, new ProbeClient())).toEqual([]);
+    });
   });
 
   it('does not send the key of the model to another address', async () => {
