@@ -263,8 +263,8 @@ export function textsRoute(translations: Translations): Route {
   return {
     method: 'GET',
     path: '/webchat/texts/:language',
-    handle: async ({ params }) => {
-      const texts = translations[params.language ?? ''];
+    handle: async ({ params: { language = '' } }) => {
+      const texts = Object.hasOwn(translations, language) ? translations[language] : undefined;
       return texts ? { headers: HEADERS, body: texts } : { status: 404, headers: HEADERS, body: {} };
     },
   };

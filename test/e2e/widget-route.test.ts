@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { chatPage, partRoutes, widgetRoute } from '../../plugins/webchat/browser-files.ts';
+import { chatPage, partRoutes, textsRoute, widgetRoute } from '../../plugins/webchat/browser-files.ts';
 import { widgetTranslations } from '../../plugins/webchat/texts.ts';
 import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
 
@@ -109,4 +109,24 @@ describe('GET /chat', () => {
     expect(await style(null)).not.toContain('--agentd-accent');
     expect(await style('#7a4f0c')).toMatch(/:root \{\n {2}--agentd-accent: #7a4f0c;\n\}\n$/);
   });
+});
+
+describe('GET /webchat/texts/<language>', () => {
+  const translations = widgetTranslations({
+    languages: { de: { widget_title: 'Hilfe' } },
+    default_locale: 'en',
+  });
+  const ask = (language: string) =>
+    textsRoute(translations).handle({ params: { language } } as unknown as ChannelRequest);
+
+  it('returns the texts of a language that is served', async () => {
+    expect(await ask('de')).toMatchObject({ body: translations.de });
+  });
+
+  it.each(['fr', '', '__proto__', 'constructor', 'toString', '__defineGetter__'])(
+    'answers 404 for `%s`, which is none',
+    async (language) => {
+      expect(await ask(language)).toMatchObject({ status: 404, body: {} });
+    },
+  );
 });
