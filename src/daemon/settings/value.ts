@@ -39,9 +39,7 @@ export function rightForm(record: KnownRecord): string {
     case 'list':
       return 'a list, separated by commas';
     case 'url':
-      return record.query
-        ? 'an http or https address without credentials'
-        : 'an http or https address without credentials, query and fragment';
+      return rightUrl(record);
   }
 }
 
@@ -122,19 +120,28 @@ function readList(raw: unknown): Reading {
   return { ok: true, value: items.map((item) => item.trim()).filter((item) => item !== '') };
 }
 
-function readUrl({ query }: { query?: boolean }, raw: unknown): Reading {
+function readUrl(parts: UrlParts, raw: unknown): Reading {
   const text = typeof raw === 'string' ? raw.trim() : '';
-  const problem = URL.canParse(text) ? findUrlProblem(text, query === true) : 'is not an address';
+  const problem = URL.canParse(text) ? findUrlProblem(text, parts) : 'is not an address';
   return problem === null ? { ok: true, value: text } : wrong(problem);
 }
 
+/** What an address may have. */
+type UrlParts = Pick<KnownRecord, 'query' | 'fragment'>;
+
+/** The right form of an address. */
+export function rightUrl({ query, fragment }: UrlParts): string {
+  const refused = ['credentials', ...(query ? [] : ['query']), ...(fragment ? [] : ['fragment'])];
+  return `an http or https address without ${new Intl.ListFormat('en-GB').format(refused)}`;
+}
+
 /** What is wrong with an address; null if nothing is. */
-export function findUrlProblem(text: string, mayHaveQuery: boolean): string | null {
+export function findUrlProblem(text: string, { query, fragment }: UrlParts): string | null {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) return 'is not an http or https address';
   if (url.username !== '' || url.password !== '') return 'contains credentials';
-  if (text.includes('#')) return 'has a fragment (#)';
-  return text.includes('?') && !mayHaveQuery ? 'has a query (?)' : null;
+  if (text.includes('#') && !fragment) return 'has a fragment (#)';
+  return text.includes('?') && !query ? 'has a query (?)' : null;
 }
 
 function wrong(problem: string): Reading {

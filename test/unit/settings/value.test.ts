@@ -10,6 +10,7 @@ const number: KnownRecord = { ...base, kind: 'number', min: 0, max: 2 };
 const boolean: KnownRecord = { ...base, kind: 'boolean' };
 const list: KnownRecord = { ...base, kind: 'list' };
 const url: KnownRecord = { ...base, kind: 'url' };
+const page: KnownRecord = { ...url, query: true, fragment: true };
 const text: KnownRecord = { ...base, kind: 'string' };
 const several: KnownRecord = { ...base, kind: 'string', several: true };
 const choice = recordOf('LOG_LEVEL');
@@ -37,6 +38,8 @@ describe('the value of a setting', () => {
     [list, ['a', ' b '], ['a', 'b']],
     [list, [], []],
     [url, 'https://example.com/v1', 'https://example.com/v1'],
+    [{ ...url, query: true }, 'https://example.com?x', 'https://example.com?x'],
+    [page, 'https://example.com/?x#/sign-in', 'https://example.com/?x#/sign-in'],
     [recordOf('JWT_JWKS_URL'), 'https://example.com/keys?p=1', 'https://example.com/keys?p=1'],
     [text, ' a text ', 'a text'],
     [several, ['a', 'b'], 'a\nb'],
@@ -75,6 +78,8 @@ describe('the value of a setting', () => {
     [url, 'https://u:p@example.com', 'contains credentials'],
     [url, 'https://example.com?x', 'has a query (?)'],
     [url, 'https://example.com#x', 'has a fragment (#)'],
+    [{ ...url, query: true }, 'https://example.com?x#x', 'has a fragment (#)'],
+    [page, 'https://u:p@example.com', 'contains credentials'],
     [text, 12, 'is a number; put it in quotes'],
     [text, { a: 1 }, 'is not a string'],
     [{ ...text, pattern: /^\/\w+$/g }, 'chat', 'does not have the right form'],

@@ -67,7 +67,7 @@ export const IDENTITY_RECORDS = {
     'How long a link code is valid, with which a person who is signed in on the website connects a chat.',
   ),
   SIGN_IN_URL: url(
-    { query: true, example: 'https://www.example.com/account' },
+    { query: true, fragment: true, example: 'https://www.example.com/account' },
     'Page on which people sign in and connect their chat. Replies on platforms name it when a person must sign in first, and the page `GET /chat` has a button that leads there.',
   ),
   SIGN_IN_WAIT_SECONDS: integer(

@@ -15,8 +15,10 @@ interface OwnDetails {
   needed_for?: readonly Need[];
   /** It names a file or folder that agentd makes. The value is made absolute, and `~` is the home directory. */
   made?: boolean;
-  /** An address that may have a query, because it is fetched unchanged. */
+  /** An address that may have a query, because it is used unchanged. */
   query?: boolean;
+  /** An address that may have a fragment, because people open it. */
+  fragment?: boolean;
   /** Other words for choices, in upper case: names of other loggers, and former names. */
   synonyms?: Readonly<Record<string, string>>;
 }

@@ -4,7 +4,7 @@ import type { ExchangeEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isLoopback } from '../../addresses.ts';
 import { CREDENTIAL, CREDENTIALS, EXCHANGE, SECRET_NAME } from '../../tools-schema.ts';
-import { findUrlProblem } from '../../value.ts';
+import { findUrlProblem, rightUrl } from '../../value.ts';
 import type { ConfigNode } from '../config-node.ts';
 import type { SourceSecrets } from './source-secrets.ts';
 
@@ -51,11 +51,11 @@ export function readSourcePolicy(
 }
 
 /** Reads an http or https address without credentials or a fragment. */
-export function readUrl(node: ConfigNode, { query }: { query: boolean }): string | undefined {
-  const right = `an http or https address without credentials${query ? ' and fragment' : ', query and fragment'}`;
+export function readUrl(node: ConfigNode, parts: { query: boolean }): string | undefined {
+  const right = rightUrl(parts);
   const text = node.text(right);
   if (text === undefined) return undefined;
-  const problem = findUrlProblem(text, query);
+  const problem = findUrlProblem(text, parts);
   return problem === null ? text : node.refuse(problem, right);
 }
 
