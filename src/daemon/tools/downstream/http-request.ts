@@ -114,12 +114,15 @@ function once(headers: Readonly<Record<string, string>>): Record<string, string>
   return byName;
 }
 
+/** After so many pieces, the pieces of an answer are joined: each takes about 100 bytes besides its content. */
+const JOINED = 1024;
+
 /** Collects an answer. */
 class Answer implements Dispatcher.DispatchHandler {
   status = 0;
   reason = '';
   headers: IncomingHttpHeaders = {};
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #size = 0;
   readonly #maxBytes: number;
   readonly #ended: () => void;
@@ -144,7 +147,7 @@ class Answer implements Dispatcher.DispatchHandler {
   onResponseData(_: unknown, chunk: Buffer): void {
     this.#size += chunk.byteLength;
     if (this.#size > this.#maxBytes) this.#failed(new BodyTooLong(this.status));
-    else this.#chunks.push(chunk);
+    else if (this.#chunks.push(chunk) === JOINED) this.#chunks = [Buffer.concat(this.#chunks)];
   }
 
   onResponseEnd(): void {

@@ -4,12 +4,17 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createPlainServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../../src/daemon/time/time-limit.ts';
 import { BodyTooLong, httpRequest } from '../../../../src/daemon/tools/downstream/http-request.ts';
 import { listenOnFreePort } from '../../../support/free-ports.ts';
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
 
 let answer: RequestListener;
 let url: URL;
@@ -269,4 +274,25 @@ test('the library does not replace the connections of the global fetch', async (
   const loaded = (await run).stdout.replaceAll('\\', '/').split('\n');
   expect(loaded.filter((file) => file.includes('/undici/lib/dispatcher/client.js'))).toHaveLength(1);
   expect(loaded.filter((file) => file.includes('/undici/lib/global.js'))).toEqual([]);
+});
+
+test('an answer in tiny pieces takes little more memory than its length while it arrives', async () => {
+  const pieces = 200_000;
+  const sent = Promise.withResolvers<void>();
+  answer = (_request, { socket }) =>
+    socket?.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(pieces)}`, () =>
+      sent.resolve(),
+    );
+  const used = () => {
+    gc();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const before = used();
+  const answered = httpRequest(url, { ...READ, maxBytes: 2 * pieces, limit: limitOf() });
+  await sent.promise;
+  await setTimeout(100);
+  expect(used() - before).toBeLessThan(25 * pieces);
+  sockets[0]?.write('1\r\nb\r\n0\r\n\r\n');
+  expect((await answered).body.toString()).toBe(`${'a'.repeat(pieces)}b`);
 });
