@@ -22,9 +22,19 @@ export async function checkTokenSettings(validation: Validation): Promise<void> 
   else if (validation.isGiven('JWT_SECRET_KEY') && !isPem(validation.value('JWT_SECRET_KEY')))
     checkSecret(validation);
   if (algorithm === 'RS256') checkKeySet(validation);
+  warnOfUnusedKeys(validation);
   for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'] as const) checkSwitch(validation, name);
   checkEncryptionKeys(validation);
   checkRenewal(validation);
+}
+
+function warnOfUnusedKeys(validation: Validation): void {
+  if (validation.value('JWT_ALGORITHM') === 'HS256') {
+    for (const name of ['JWT_PUBLIC_KEY', 'JWT_JWKS_URL'] as const)
+      if (validation.isGiven(name)) validation.warn(`${name} has no effect: JWT_ALGORITHM is HS256`);
+  } else if (validation.isGiven('JWT_PUBLIC_KEY') && validation.isGiven('JWT_JWKS_URL')) {
+    validation.warn('JWT_JWKS_URL has no effect: JWT_PUBLIC_KEY is set');
+  }
 }
 
 function isPem(secret: Secret | undefined): boolean {

@@ -476,6 +476,22 @@ describe('settings that depend on each other', () => {
     );
   });
 
+  it.each<[Record<string, string>, string[]]>([
+    [
+      { JWT_PUBLIC_KEY: RSA.publicKey, JWT_JWKS_URL: 'http://127.0.0.1:1/keys' },
+      [
+        'JWT_PUBLIC_KEY has no effect: JWT_ALGORITHM is HS256',
+        'JWT_JWKS_URL has no effect: JWT_ALGORITHM is HS256',
+      ],
+    ],
+    [
+      { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: RSA.publicKey, JWT_JWKS_URL: 'http://127.0.0.1:1/keys' },
+      ['JWT_JWKS_URL has no effect: JWT_PUBLIC_KEY is set'],
+    ],
+  ])('cause a warning if other keys check tokens: %o', async (env, warnings) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual(warnings);
+  });
+
   it.each<Record<string, string>>([
     { AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
     { AGENT_BASE_URL: 'http://127.0.0.1:1/v1', AGENT_RUNTIME: 'builtin' },
