@@ -1,4 +1,4 @@
-import { addedHit, addHit, countWith, type Hit, type Hits, hitsAt, toHits } from './hits.ts';
+import { addHit, countWith, type Hit, hitsAt } from './hits.ts';
 import type {
   BlockedByCircuit,
   BlockedByTurnLimit,
@@ -24,7 +24,8 @@ export interface GuardUserState {
   readonly user: Omit<GuardUser, 'key'>;
   /** The circuit that was opened last, even if it is closed by now. */
   readonly circuit: Circuit | null;
-  readonly messages: Hits<MessageHit>;
+  /** Oldest first. */
+  readonly messages: readonly MessageHit[];
 }
 
 /** Everything that the verdict on a message depends on. A part is null if it is not stored, or has expired. */
@@ -117,7 +118,7 @@ function judgeUser(
   return {
     blocked: null,
     counts: { messages: burst, equal_texts },
-    user: { ...user, messages: addHit(messages, addedHit(messages, hit, longest_window_ms)) },
+    user: { ...user, messages: addHit(messages, hit, longest_window_ms) },
     user_expires_at,
   };
 
@@ -135,7 +136,7 @@ function judgeUser(
     const isNewest = circuit === null || circuit.open_until <= opened.open_until;
     return block(
       blockedBy(opened, at, isNewest),
-      isNewest ? { ...user, circuit: opened, messages: toHits() } : user,
+      isNewest ? { ...user, circuit: opened, messages: [] } : user,
     );
   }
 
@@ -159,7 +160,7 @@ function userAt(
   now: number,
   keep_ms: number,
 ): GuardUserState {
-  if (found === null) return { user, circuit: null, messages: toHits() };
+  if (found === null) return { user, circuit: null, messages: [] };
   const circuit = circuitAt(found.circuit, now);
   const messages = hitsAt(found.messages, now, keep_ms);
   const same = circuit === found.circuit && messages === found.messages && isSame(found.user, user);

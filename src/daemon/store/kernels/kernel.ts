@@ -7,8 +7,6 @@
 export interface Kernel {
   /** Names the database for people. */
   readonly description: string;
-  /** Whether lists are in the memory of this process, so that reading one costs no trip. */
-  readonly hasLocalLists?: true;
   /**
    * Runs the work in one atomic step. All its reads are of one moment. Its writes are stored only if each document that
    * it has read with `get` or `items`, put or deleted is still the same; the work runs again otherwise. If the work

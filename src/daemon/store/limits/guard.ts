@@ -1,5 +1,4 @@
-import { listHits, toHits } from '../../guard/hits.ts';
-import { circuitAt, type GuardUserState, judge, type MessageHit } from '../../guard/judge.ts';
+import { circuitAt, type GuardUserState, judge } from '../../guard/judge.ts';
 import type {
   Circuit,
   GuardedMessage,
@@ -61,10 +60,7 @@ export interface GuardList {
   sessions: (SessionTurns & { session_id: string })[];
 }
 
-interface StoredGuardUser {
-  user: GuardUserState['user'];
-  circuit: GuardUserState['circuit'];
-  messages: MessageHit[];
+interface StoredGuardUser extends GuardUserState {
   expires_at: number;
 }
 
@@ -151,10 +147,9 @@ export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimit
   const { user, session_id: tag, message_id } = message;
   const stored = tx.get(GUARD_USER, user.key);
   const seen = seenMessage(tx, user.platform, message_id);
-  // Hits share their array with the hits that are made of them, and a document must not change.
   const before = {
     verdict: seen.verdict,
-    user: stored && { user: stored.user, circuit: stored.circuit, messages: toHits([...stored.messages]) },
+    user: stored,
     turns: tx.get(GUARD_TURNS, tag),
   };
   const { verdict, state: after, user_expires_at } = judge(before, message, limits, tx.now);
@@ -164,7 +159,7 @@ export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimit
     tx.put(GUARD_USER, user.key, {
       user: after.user.user,
       circuit: after.user.circuit,
-      messages: listHits(after.user.messages),
+      messages: after.user.messages,
       expires_at: Math.max(stored?.expires_at ?? 0, user_expires_at),
     });
   }

@@ -1,6 +1,5 @@
-import { type Hit, hitCount, listHits, toHits } from '../../guard/hits.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { hitWindow } from './hit-window.ts';
+import { hitWindow, type Moment } from './hit-window.ts';
 
 /** Request limits: sliding windows of hits. A refused hit does not count. */
 export interface LimitStore {
@@ -25,74 +24,35 @@ export interface WindowState {
   reset_ms: number;
 }
 
-/** A request limit, and its hits: in the document, or in its list. */
+/** A request limit, and the moments of its hits: for each, its time after `since`, and how many hits it has. */
 interface StoredLimit {
   expires_at: number;
-  /** For each hit, its time after `since`, and how much later it was counted. */
-  hits?: { since: number; times: number[] };
-  /** How many hits of the list no longer count. */
-  dropped?: number;
+  since: number;
+  moments: readonly number[];
 }
 
-/** A hit in the list: only its time if it was counted when it happened. */
-type ListedHit = number | readonly [at: number, counted_at: number];
-
-export const LIMIT: Kind<StoredLimit, ListedHit> = {
+export const LIMIT: Kind<StoredLimit> = {
   name: 'limit',
   expires: ({ expires_at }) => expires_at,
-  hasList: true,
   isUnshared: true,
 };
 
-/** How many hits are in the document where lists are at hand: a few are cheaper there than in rows of their own. */
-const FEW = 50;
-/** How many dropped hits may be in the list before it is written anew without them. */
-const DROPPED_MAX = 50;
-
 export function limitStore(kernel: Kernel): LimitStore {
-  // On a server, a list would be one more trip for each hit, and could not be read before the hits under way.
-  const few = kernel.hasLocalLists ? FEW : Number.POSITIVE_INFINITY;
-  return { hit: (key, limit) => kernel.step((tx) => hit(tx, key, limit, few), { lazy: true }) };
+  return { hit: (key, limit) => kernel.step((tx) => hit(tx, key, limit), { lazy: true }) };
 }
 
-/** @param few beyond so many hits, they are in the list: then each hit costs the same, however many there are */
-function hit(tx: Tx, key: string, limit: Parameters<LimitStore['hit']>[1], few: number): WindowState {
-  const { hits: stored, dropped } = tx.get(LIMIT, key) ?? {};
-  const isListed = dropped !== undefined;
-  const before = isListed ? tx.items(LIMIT, key, dropped).map(fromList) : unpacked(stored);
-  const found = toHits(before);
-  const { state, hits, added, expires_at } = hitWindow(found, limit, tx.now);
-  if (!isListed && hitCount(hits) <= few) tx.put(LIMIT, key, { expires_at, hits: packed(listHits(hits)) });
-  else if (isListed && hits === found) tx.put(LIMIT, key, { dropped, expires_at });
-  else {
-    const drops = (dropped ?? 0) + (added?.dropped ?? 0);
-    const isAppended = isListed && added !== null && drops <= Math.max(DROPPED_MAX, hitCount(hits));
-    tx.put(LIMIT, key, { dropped: isAppended ? drops : 0, expires_at });
-    if (isAppended) tx.append(LIMIT, key, [toList(added.hit)]);
-    else tx.rewrite(LIMIT, key, listHits(hits).map(toList));
-  }
+function hit(tx: Tx, key: string, limit: Parameters<LimitStore['hit']>[1]): WindowState {
+  const { state, moments, expires_at } = hitWindow(unpacked(tx.get(LIMIT, key)), limit, tx.now);
+  const since = moments[0]?.at ?? 0;
+  tx.put(LIMIT, key, { expires_at, since, moments: moments.flatMap(({ at, hits }) => [at - since, hits]) });
   return state;
 }
 
-function packed(hits: readonly Hit[]): StoredLimit['hits'] & {} {
-  const since = hits[0]?.at ?? 0;
-  return { since, times: hits.flatMap(({ at, counted_at }) => [at - since, counted_at - at]) };
-}
-
-function unpacked({ since, times }: StoredLimit['hits'] & {} = { since: 0, times: [] }): Hit[] {
-  const found: Hit[] = [];
-  for (let place = 0; place < times.length; place += 2) {
-    const at = since + (times[place] as number);
-    found.push({ at, counted_at: at + (times[place + 1] as number) });
-  }
-  return found;
-}
-
-function fromList(stored: ListedHit): Hit {
-  if (typeof stored === 'number') return { at: stored, counted_at: stored };
-  return { at: stored[0], counted_at: stored[1] };
-}
-
-function toList({ at, counted_at }: Hit): ListedHit {
-  return at === counted_at ? at : [at, counted_at];
+function unpacked(stored: StoredLimit | null): Moment[] {
+  if (stored === null) return [];
+  const { since, moments } = stored;
+  return Array.from({ length: moments.length / 2 }, (_, n) => ({
+    at: since + (moments[2 * n] as number),
+    hits: moments[2 * n + 1] as number,
+  }));
 }

@@ -1,4 +1,3 @@
-import { toHits } from '../../guard/hits.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import { type Session, sessionTag } from '../../session/session.ts';
 import { ACTION } from '../actions/action-document.ts';
@@ -144,9 +143,7 @@ const LEADING: readonly Part[] = [
     },
   ),
   LINKS,
-  leading(GUARD_USER, 'guard', (match, doc, key) =>
-    match.guard(key, { ...doc, messages: toHits([...doc.messages]) }),
-  ),
+  leading(GUARD_USER, 'guard', (match, doc, key) => match.guard(key, doc)),
   leading(KEY, 'answers', (match, { answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
   ACTIONS,
   INBOX,

@@ -59,7 +59,6 @@ export interface SqliteKernelParts {
  */
 export class SqliteKernel implements Kernel {
   readonly description: string;
-  readonly hasLocalLists = true;
   readonly documents: Documents;
   readonly journal: Journal;
   readonly records: Records;
