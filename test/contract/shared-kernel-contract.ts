@@ -275,6 +275,13 @@ export function sharedKernelContract(server: KernelServer): void {
     expect(await shown()).toEqual([null, [], 0, []]);
     await make();
     expect(await kernel.step((tx) => tx.items(COUNTER, 'x', 1))).toEqual([2]);
+    expect(await kernel.step((tx) => tx.items(COUNTER, 'x', -1))).toEqual([2]);
+    expect(await kernel.step((tx) => tx.items(COUNTER, 'x', -5))).toEqual([1, 2]);
+    const newest = (tx: Tx) => {
+      tx.append(COUNTER, 'x', [3]);
+      return [tx.items(COUNTER, 'x', 2), tx.items(COUNTER, 'x', -1), tx.items(COUNTER, 'x', -2)];
+    };
+    expect(await kernel.step(newest)).toEqual([[3], [3], [2, 3]]);
   });
 
   it('sees its own changes in lists and indexes', async () => {

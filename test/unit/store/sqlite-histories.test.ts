@@ -514,7 +514,12 @@ class World {
     const work =
       (claims: readonly string[]): Work =>
       (tx) => [
-        this.keys.map((key) => [tx.get(THING, key), tx.items(THING, key), tx.items(THING, key, 2)]),
+        this.keys.map((key) => [
+          tx.get(THING, key),
+          tx.items(THING, key),
+          tx.items(THING, key, 2),
+          tx.items(THING, key, -2),
+        ]),
         GROUPS.map((group) => [tx.first(THING, `group ${group}`, 3), tx.count(THING, `group ${group}`)]),
         GROUPS.map((group) => tx.first(THING, `wide ${group}`, 3)),
         claims.map((key) => ownClaim(tx, key)),

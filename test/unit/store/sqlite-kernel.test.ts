@@ -468,7 +468,12 @@ it('after any steps, the daemon, a command and a new process see what the memory
       for await (const entry of kernel.scan(THING)) scanned.push(entry);
       scanned.sort((one, other) => ((one as { key: string }).key < (other as { key: string }).key ? -1 : 1));
       const seen = await kernel.step((tx) => [
-        keys.map((key) => [tx.get(THING, key), tx.items(THING, key), tx.items(THING, key, 2)]),
+        keys.map((key) => [
+          tx.get(THING, key),
+          tx.items(THING, key),
+          tx.items(THING, key, 2),
+          tx.items(THING, key, -2),
+        ]),
         ['x', 'y'].map((group) => [tx.first(THING, `group ${group}`, 3), tx.count(THING, `group ${group}`)]),
         ['x', 'y'].map((wide) => tx.first(THING, `wide ${wide}`, 3)),
       ]);

@@ -166,8 +166,12 @@ export interface Tx {
    * @param beside what else is stored because of them, and counts for the same anonymous client (`Kind.client`)
    */
   append<I>(kind: Kind<never, I>, key: string, items: readonly I[], beside?: unknown): void;
-  /** The items of a document's list, oldest first. @param after how many items to leave out at the beginning */
-  items<I>(kind: Kind<never, I>, key: string, after?: number): I[];
+  /**
+   * The items of a document's list, oldest first.
+   * @param start as of `Array.slice`: how many to leave out at the beginning, or how many there are at most if it is
+   *   negative; all of them if it is absent
+   */
+  items<I>(kind: Kind<never, I>, key: string, start?: number): I[];
   /** Replaces the list of a document. */
   rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void;
   log<R>(ring: Ring<R>, record: R): void;

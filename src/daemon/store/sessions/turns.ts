@@ -120,7 +120,7 @@ export function turnSteps(
         lapsed: lapsedActionsIn(tx, session_tag),
         declined: declinedActionsIn(tx, session_tag),
         earlier: turn_key === null ? [] : actionsOfTurn(tx, turn_key),
-        turns: turns(tx, session_id),
+        turns: turns(tx, session_id, BEGUN_TURNS),
         signed_out: token && isSignedOut(tx, token),
       };
     }, CLAIMS),

@@ -187,8 +187,8 @@ class MemoryTx implements Tx {
     this.rewrite(kind, key, [...this.items(kind, key), ...items]);
   }
 
-  items<I>(kind: Kind<never, I>, key: string, after = 0): I[] {
-    return (this.#find(kind, key)?.items ?? []).slice(after) as I[];
+  items<I>(kind: Kind<never, I>, key: string, start = 0): I[] {
+    return (this.#find(kind, key)?.items ?? []).slice(start) as I[];
   }
 
   rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {

@@ -3,7 +3,7 @@ export type Read =
   | readonly ['document', kind: string, key: string]
   | readonly ['first', kind: string, index: string, limit: number]
   | readonly ['count', kind: string, index: string]
-  | readonly ['items', kind: string, key: string, after: number];
+  | readonly ['list', kind: string, key: string, start: number];
 
 /** The answer of `agentd_read` to the reads of one step. */
 export interface FoundReads {
@@ -77,7 +77,7 @@ export class Known {
       case 'count':
         this.#counts.set(name, Number(answer));
         return;
-      case 'items': {
+      case 'list': {
         const items = ((answer ?? []) as string[]).map((item) => JSON.parse(item) as unknown);
         this.#items.set(name, items);
       }

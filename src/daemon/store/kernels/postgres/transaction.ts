@@ -171,7 +171,7 @@ export class PostgresTx implements Tx {
     this.#change(kind, key, { appended: [...appended, ...items.map((item) => this.#taken(item))] });
   }
 
-  items<I>(kind: Kind<never, I>, given: string, after = 0): I[] {
+  items<I>(kind: Kind<never, I>, given: string, start = 0): I[] {
     const key = storedKey(given);
     const own = this.#changed.get(documentName(kind.name, key));
     if ((own ? own.doc : this.#read(kind.name, key).doc) === null) return [];
@@ -181,16 +181,16 @@ export class PostgresTx implements Tx {
     for (const layer of layers) {
       appended = [...layer.appended, ...appended];
       if (layer.rewritten || layer.isNew)
-        return copy([...(layer.rewritten ?? []), ...appended].slice(after)) as I[];
+        return copy([...(layer.rewritten ?? []), ...appended].slice(start)) as I[];
     }
-    // The stored items before `after` need not be read, unless others follow them here.
-    const read: Read = ['items', kind.name, key, appended.length > 0 ? 0 : after];
+    // The stored items before `start` need not be read, unless others follow them here.
+    const read: Read = ['list', kind.name, key, appended.length > 0 ? Math.min(0, start) : start];
     const stored = this.#known.items(read);
     const isOutdated =
       pending !== undefined && pending.before.version !== this.#known.document(kind.name, key)?.version;
     if (stored === undefined || isOutdated) this.missing.push(read);
     if (appended.length === 0) return [...(stored ?? [])] as I[];
-    return copy([...(stored ?? []), ...appended].slice(after)) as I[];
+    return copy([...(stored ?? []), ...appended].slice(start)) as I[];
   }
 
   rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {

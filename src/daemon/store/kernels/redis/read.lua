@@ -32,8 +32,8 @@ local reads = {
     return call('ZCARD', index)
   end,
   -- The version of a document, and its list.
-  l = function(key, list, after)
-    return { call('GETRANGE', key, 0, 19), call('LRANGE', list, after, -1) }
+  l = function(key, list, start)
+    return { call('GETRANGE', key, 0, 19), call('LRANGE', list, start, -1) }
   end,
   -- The number of a step.
   s = function(key)

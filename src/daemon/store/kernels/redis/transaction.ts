@@ -120,14 +120,14 @@ export class RedisTx implements Tx {
     });
   }
 
-  items<I>(kind: Kind<never, I>, key: string, after = 0): I[] {
+  items<I>(kind: Kind<never, I>, key: string, start = 0): I[] {
     if (this.#readDoc(kind, key) === null) return [];
     const own = this.#changed.get(documentName(kind.name, key));
     const parse = (items: readonly string[]) => items.map((item) => JSON.parse(item) as I);
     const added = own?.appended ?? [];
-    if (own?.rewritten || own?.isNew) return parse([...(own.rewritten ?? []), ...added].slice(after));
-    // The stored items before `after` need not be read, unless others follow them here.
-    const read = createRead('items', kind, key, added.length > 0 ? 0 : after);
+    if (own?.rewritten || own?.isNew) return parse([...(own.rewritten ?? []), ...added].slice(start));
+    // The stored items before `start` need not be read, unless others follow them here.
+    const read = createRead('items', kind, key, added.length > 0 ? Math.min(0, start) : start);
     const answer = this.#ask<readonly [version: string, items: readonly string[]]>(read);
     const [version, stored] = answer?.value ?? ['', []];
     if (answer && version !== this.#checked.get(documentName(kind.name, key))?.stored.version) {
@@ -135,7 +135,7 @@ export class RedisTx implements Tx {
       this.#missing.set(...toEntry(read));
       this.#missing.set(...toEntry(createRead('document', kind, key)));
     }
-    return parse(added.length > 0 ? [...stored, ...added].slice(after) : stored);
+    return parse(added.length > 0 ? [...stored, ...added].slice(start) : stored);
   }
 
   rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {

@@ -9,7 +9,7 @@ export interface Read {
   readonly kind: Kind<never, unknown> | null;
   /** The key of the document, or the index. */
   readonly of: string;
-  /** Of `first`: the limit; of `items`: how many to leave out. */
+  /** Of `first`: the limit; of `items`: the start. */
   readonly n: number;
   readonly id: string;
 }

@@ -179,12 +179,14 @@ export class Documents {
     return entry.stored;
   }
 
-  /** The items of a list. @param after how many to leave out at the beginning */
-  items(list: List, after: number): unknown[] {
-    if (list.all !== null) return list.all.slice(after, list.count + list.added.length);
+  /** The items of a list. @param start see `Tx.items` */
+  items(list: List, start: number): unknown[] {
+    const count = list.count + list.added.length;
+    const from = start < 0 ? Math.max(0, count + start) : start;
+    if (list.all !== null) return list.all.slice(from, count);
     const pieces: unknown[][] = [list.added.map((text) => JSON.parse(text) as unknown)];
     let first = list.count;
-    for (let at = list.last; at !== null && first > after; ) {
+    for (let at = list.last; at !== null && first > from; ) {
       const row = this.table.items(at);
       pieces.push(JSON.parse(row.items) as unknown[]);
       first = row.start;
@@ -195,7 +197,7 @@ export class Documents {
       list.all = found.map(frozen);
       this.#held.size += list.bytes;
     }
-    return found.slice(after - first);
+    return found.slice(from - first);
   }
 
   /** Replaces the version of a document, until the change is undone. */

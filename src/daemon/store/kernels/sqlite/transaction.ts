@@ -109,9 +109,9 @@ export class SqliteTx implements Tx {
     );
   }
 
-  items<I>(kind: Kind<never, I>, key: string, after = 0): I[] {
+  items<I>(kind: Kind<never, I>, key: string, start = 0): I[] {
     const version = this.#alive(kind, key);
-    return version === null ? [] : (this.#parts.documents.items(version.list, after) as I[]);
+    return version === null ? [] : (this.#parts.documents.items(version.list, start) as I[]);
   }
 
   rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {

@@ -92,9 +92,14 @@ BEGIN
             - (SELECT count(*) FROM agentd_documents d JOIN agentd_places p ON p.kind = d.kind AND p.key = d.key
                WHERE d.expires_at <= time AND d.kind = one->>1 AND p.index_name = one->>2)
           ) INTO answer;
-        WHEN 'items' THEN
-          SELECT json_agg(i.item ORDER BY i.position) INTO answer FROM agentd_items i
-          WHERE i.kind = one->>1 AND i.key = one->>2 AND i.position >= (one->>3)::integer;
+        WHEN 'list' THEN
+          -- From a place on, or the last ones if that is negative.
+          SELECT json_agg(l.item ORDER BY l.position) INTO answer
+          FROM (
+            SELECT i.item, i.position FROM agentd_items i
+            WHERE i.kind = one->>1 AND i.key = one->>2 AND i.position >= (one->>3)::integer
+            ORDER BY i.position DESC LIMIT CASE WHEN (one->>3)::integer < 0 THEN -(one->>3)::integer END
+          ) l;
       END CASE;
       answers := answers || coalesce(answer, 'null'::json);
     END LOOP;
