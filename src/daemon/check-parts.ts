@@ -1,7 +1,11 @@
-import { checkAgents } from './agents/check-agents.ts';
+import pino from 'pino';
+import type { LoadSettings } from './agent/load.ts';
+import type { AgentEntry } from './agents/agent-entry.ts';
 import { checkListedTools } from './agents/check-tools.ts';
+import { loadAgents } from './agents/load-agents.ts';
 import { idleScope } from './channels/ask-platform.ts';
 import { createChannels } from './channels/check-channel.ts';
+import type { EffectiveSetting } from './settings/check.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure/configure.ts';
 import { systemClock } from './time/clock.ts';
 import { checkSources } from './tools/check-sources.ts';
@@ -46,5 +50,27 @@ async function checkChannels({ channels }: Inspection): Promise<readonly Setting
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     return error.problems;
+  }
+}
+
+/**
+ * The problems that the daemon would find when it loads the agents at its start: in the module of the runtime, the
+ * packages of the models, and the files of the instructions. This function loads the agents in the same way, but does
+ * not run them.
+ */
+async function checkAgents(
+  entries: readonly AgentEntry[],
+  effective: readonly EffectiveSetting[],
+): Promise<SettingProblem[]> {
+  const settings = Object.fromEntries(effective.map(({ record, value }) => [record.name, value]));
+  try {
+    await loadAgents(entries, settings as unknown as LoadSettings, pino({ enabled: false }));
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map((problem) => {
+      const came = effective.find(({ record }) => record.name === problem.setting);
+      return came?.value === undefined ? problem : { ...problem, value: came.shown, source: came.source };
+    });
   }
 }

@@ -141,7 +141,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'bounds',
     changes: [
       {
-        file: 'src/daemon/tools/call-counter.ts',
+        file: 'src/daemon/tools/bind-tools.ts',
         from: 'const MAX_EQUAL_CALLS = 2;',
         to: 'const MAX_EQUAL_CALLS = 100;',
       },

@@ -25,8 +25,13 @@ export type { KeyCensus } from '../store/store.ts';
 export type { StreamCount } from '../store/streams.ts';
 export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';
 export type { TraceStore } from '../store/traces.ts';
-export { type MessageOutcome, messageOutcome } from '../trace/message-outcome.ts';
-export type { CollectedMessage, TraceLine, TraceRecord } from '../trace/trace-record.ts';
+export {
+  type CollectedMessage,
+  type MessageOutcome,
+  messageOutcome,
+  type TraceLine,
+  type TraceRecord,
+} from '../trace/trace-record.ts';
 export type { MemoryStore, Store };
 export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable, sharesStore };
 

@@ -21,7 +21,7 @@ const MODEL_SETTINGS = [
 export type DigestSettings = Pick<Settings, (typeof MODEL_SETTINGS)[number] | 'AGENT_RUNTIME'>;
 
 /** Everything that decides how an agent answers, apart from the conversation. */
-export interface AgentParts {
+export interface DigestedParts {
   settings: DigestSettings;
   /** The text of the instructions; undefined if there are none. */
   instructions: string | undefined;
@@ -40,7 +40,7 @@ export function combineDigests(digests: readonly (readonly [name: string, digest
  * A short hash of the instructions, the tools and the model of an agent: two daemons with the same digest answer alike.
  * It contains no secret.
  */
-export function agentDigest({ settings, instructions, tools }: AgentParts): string {
+export function agentDigest({ settings, instructions, tools }: DigestedParts): string {
   const model = MODEL_SETTINGS.map((name) => [name, settings[name] ?? null]);
   const all = [runtimeName(settings), model, instructions ?? null, [...tools].sort()];
   return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, LENGTH);

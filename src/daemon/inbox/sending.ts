@@ -13,7 +13,6 @@ import type { Admittance, PlatformReach } from './platform-reach.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import type { SentIds } from './sent-ids.ts';
 import { hintAtSignIn } from './sign-in-hint.ts';
-import { traceDelivery } from './trace-delivery.ts';
 
 /** A channel that sends its replies later. */
 export interface LaterChannel {
@@ -224,14 +223,34 @@ export class Sending {
     this.#services.observer.deliveryEnded(this.#attempt.message.platform, outcome);
   }
 
+  /**
+   * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the
+   * reply was stored. Not called for a first attempt that succeeds, because the message in the inbox already shows that.
+   * Texts without a run have no trace.
+   */
   async #trace(outcome: string, began: number): Promise<void> {
+    const { store, clock, log } = this.#services;
+    const { id, request_id, session_id, message_id, platform, message, sends, notice } =
+      this.#attempt.message;
+    if (session_id === null) return;
+    const finished_at = clock.now();
+    const [word = outcome, words] = outcome.split(': ', 2);
+    const line = {
+      at: finished_at,
+      step: 'send-reply',
+      verdict: word === 'sent' ? ('ok' as const) : ('failed' as const),
+      reason: word,
+      detail: { sends, notice: notice !== null, ...(words === undefined ? {} : { words }) },
+      took_ms: finished_at - began,
+    };
     try {
-      await traceDelivery(this.#services, this.#attempt.message, { outcome, began });
+      await store.traces.keep({
+        ...{ turn_id: id, request_id, session_id, message_id, platform },
+        user_id: message?.user_id ?? null,
+        ...{ started_at: began, finished_at, outcome: word, lines: [line] },
+      });
     } catch (error) {
-      this.#services.log.warn(
-        { ...this.#attempt.about, err: error },
-        'the trace of a delivery could not be stored',
-      );
+      log.warn({ ...this.#attempt.about, err: error }, 'the trace of a delivery could not be stored');
     }
   }
 }

@@ -1,9 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { AgentdError, StoreUnavailable } from '../errors.ts';
 import type { InboxState } from '../store/inbox/inbox.ts';
-import { MESSAGE_OUTCOMES, messageOutcome } from '../trace/message-outcome.ts';
 import type { DeliveryOutcome, EndedRequest, Observer } from '../trace/observer.ts';
-import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+import { MESSAGE_OUTCOMES, messageOutcome, type TraceLine, type TraceRecord } from '../trace/trace-record.ts';
 
 import { METRICS, type MetricName, type MetricRecord } from './metric-list.ts';
 

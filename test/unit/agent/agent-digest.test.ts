@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type AgentParts, agentDigest } from '../../../src/daemon/agent/agent-digest.ts';
+import { agentDigest, type DigestedParts } from '../../../src/daemon/agent/agent-digest.ts';
 import { digestRecord } from '../../../src/daemon/tools/definition-digest.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { SourceEntry } from '../../../src/daemon/tools/source-entry.ts';
@@ -7,13 +7,13 @@ import type { Tool } from '../../../src/daemon/tools/tool.ts';
 import { llmSettings } from '../../support/llm-settings.ts';
 
 const settings = { ...llmSettings({ AGENT_MODEL: 'small' }), AGENT_RUNTIME: undefined };
-const of = (changes: Partial<AgentParts> = {}) =>
+const of = (changes: Partial<DigestedParts> = {}) =>
   agentDigest({ settings, instructions: 'Be brief.', tools: ['one', 'two'], ...changes });
 
 it('the digest of an agent changes with its instructions, its tools and its model, and with nothing else', () => {
   expect(of()).toMatch(/^[0-9a-f]{12}$/);
   expect(of({ tools: ['two', 'one'] })).toBe(of());
-  expect(of({ settings: { ...settings, PORT: 1 } as AgentParts['settings'] })).toBe(of());
+  expect(of({ settings: { ...settings, PORT: 1 } as DigestedParts['settings'] })).toBe(of());
   const others = [
     of({ instructions: 'Be long.' }),
     of({ instructions: undefined }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/answer.ts';
-import { MAX_CALLS } from '../../../src/daemon/tools/call-counter.ts';
+import { MAX_CALLS } from '../../../src/daemon/tools/bind-tools.ts';
 import type { JsonSchema, Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf } from '../../support/request-context.ts';
 import { type BoundTool, bindOne, toolOf } from '../../support/tools.ts';

@@ -5,12 +5,17 @@ import { Reserve } from '../../disk/reserve.ts';
 import { Volume } from '../../disk/volume.ts';
 import { StoreFull } from '../../failures.ts';
 import type { OpenOptions } from '../../open.ts';
-import { type Bounds, type Store, type StoreMaintenance, storeOver } from '../../store.ts';
+import {
+  type Bounds,
+  type Store,
+  type StoreCondition,
+  type StoreMaintenance,
+  storeOver,
+} from '../../store.ts';
 import type { Kind } from '../kernel.ts';
 import { AnonymousBytes } from './anonymous-bytes.ts';
 import { copyTo, lastBackupAt } from './backup.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { describeCondition } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
 import { SqliteKernel } from './kernel.ts';
@@ -19,10 +24,12 @@ import { takeLock } from './lock.ts';
 import { SqliteMemories } from './memories.ts';
 import { scrub } from './scrub.ts';
 import { Sweep } from './sweep.ts';
-import { asStoreFailure, isDamage, isOutOfSpace, retrying } from './unavailable.ts';
+import { asStoreFailure, isBusy, isDamage, isOutOfSpace, retrying } from './unavailable.ts';
 
 /** Maximum number of problems that the check for damage reports. Usually the first problem is enough. */
 const DAMAGES_MAX = 10;
+
+const MIB = 1024 * 1024;
 
 /** A document that is written to test whether the store can be written. */
 const CHECK: Kind<{ at: number }> = { name: 'check', expires: () => null };
@@ -186,4 +193,24 @@ function findDamages(db: Database.Database): string[] {
     if (isDamage(error)) return [error.message];
     throw error;
   }
+}
+
+/**
+ * Whether the store can be written and, if not, why. @param failure why the last write failed; null if it succeeded.
+ */
+function describeCondition(failure: unknown, volume: Volume): StoreCondition {
+  if (failure !== null) return { writable: false, detail: describeFailure(failure) };
+  if (volume.hasRoom()) return { writable: true, detail: null };
+  const { free_bytes = 0, low_water_bytes = 0 } = volume.space() ?? {};
+  const [free, needed] = [Math.floor(free_bytes / MIB), Math.ceil(low_water_bytes / MIB)];
+  return {
+    writable: false,
+    detail: `The volume of STATE_DIR has ${free} MiB left; new messages are refused below ${needed} MiB.`,
+  };
+}
+
+function describeFailure(failure: unknown): string {
+  if (isBusy(failure)) return 'Another process holds the lock of the database.';
+  if (isOutOfSpace(failure)) return 'The volume of STATE_DIR is full.';
+  return `The last write failed: ${failure instanceof Error ? failure.message : String(failure)}.`;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { hitWindow, type Moment } from '../../../../src/daemon/store/limits/hit-window.ts';
+import { hitWindow, type Moment } from '../../../../src/daemon/store/limits/limits.ts';
 
 const limit = { max: 10, window_ms: 1000 };
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { AgentCondition, MessageFacts } from '../../../src/daemon/agents/agent-entry.ts';
-import { chooseEntry, isInShare } from '../../../src/daemon/agents/choose-entry.ts';
+import { chooseEntry, isInShare } from '../../../src/daemon/agents/agents.ts';
 
 const FACTS: MessageFacts = { channel: 'web', tenant_id: 'acme', workspace: null, locale: 'de-AT' };
 
