@@ -154,7 +154,7 @@ function answerIn(text: string): BotAnswer | null {
 }
 
 /** Kinds of errors of the platform. */
-export type Refusal =
+type Refusal =
   /** Too many calls. */
   | 'rate'
   /** The platform or the network has failed. */

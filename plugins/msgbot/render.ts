@@ -53,7 +53,7 @@ export async function renderParts(reply: Pick<OutgoingReply, 'text' | 'confirmat
 }
 
 /** How a question looks that was answered. `text` is null if there is no room for the outcome. */
-export interface ClosedPart {
+interface ClosedPart {
   text: string | null;
 }
 

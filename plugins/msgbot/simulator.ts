@@ -170,10 +170,10 @@ function overlap(a: Entity, b: Entity): boolean {
 }
 
 /** The people who write to the bot. */
-export const PEOPLE = ['5550111', '5550112', '5550113'] as const;
+const PEOPLE = ['5550111', '5550112', '5550113'] as const;
 
 /** Ids of the platform are numbers. A name that is not a number gets a number that never changes. */
-export function userId(user: string): number {
+function userId(user: string): number {
   return /^[1-9]\d{0,14}$/.test(user) ? Number(user) : hashToNumber(`user ${user}`);
 }
 

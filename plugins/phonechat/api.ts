@@ -247,7 +247,7 @@ function whyUnreachable(error: unknown): string {
 }
 
 /** What an error of the platform means for the message. */
-export interface GraphError extends DeliveryFailure {
+interface GraphError extends DeliveryFailure {
   /** The problem with the account or its credentials. Undefined if the failure concerns only this message. */
   account?: string;
 }

@@ -10,7 +10,7 @@ import { TEXTS } from './texts.ts';
 const ANSWER_MS = 2500;
 
 /** The relevant fields of a slash command. */
-export interface TypedCommand {
+interface TypedCommand {
   command: string;
   text: string;
   user: string;
@@ -19,7 +19,7 @@ export interface TypedCommand {
 }
 
 /** A response that only the person who typed the command sees. */
-export interface CommandAnswer {
+interface CommandAnswer {
   response_type: 'ephemeral';
   text: string;
 }

@@ -301,7 +301,7 @@ function uuid(from: string): string {
 }
 
 const LOUNGE = 'C0LOUNGE';
-export const PEOPLE: readonly string[] = ['U0ADA', 'U0GRACE', 'U0LINUS'];
+const PEOPLE: readonly string[] = ['U0ADA', 'U0GRACE', 'U0LINUS'];
 
 /** The only channel, or the direct messages of the sender. */
 function toChannelId({ place, user }: Pick<SimulatedEvent, 'place' | 'user'>): string {

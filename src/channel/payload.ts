@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { isObject } from './json-object.ts';
 import type { ConfirmationAnswer } from './message.ts';
 
 /** Matches the button and the id of the action. */
@@ -23,16 +24,12 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /** The members of an object; empty for any other value. */
 export function asFields(value: unknown): Fields {
-  return isFields(value) ? value : {};
+  return isObject(value) ? value : {};
 }
 
 /** The objects of a list; empty for any other value. */
 export function asObjects(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : [];
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 /** Maximum difference between the clocks of a platform and of this machine in either direction, seconds. */

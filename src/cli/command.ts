@@ -40,7 +40,7 @@ export function defineCommand<const O extends OptionRecords = Readonly<Record<ne
 /** Arguments or options by their form: what each is, in one sentence, or the sentence with details. */
 type Terms<Details> = Readonly<Record<string, string | ({ sentence: string } & Details)>>;
 
-export type OptionRecords = Terms<Omit<CommandOption, 'flags' | 'sentence'>>;
+type OptionRecords = Terms<Omit<CommandOption, 'flags' | 'sentence'>>;
 
 /** What each command line does, in one sentence. */
 export type CommandExamples = Readonly<Record<string, string>>;

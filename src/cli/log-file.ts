@@ -21,7 +21,7 @@ interface Tail {
 }
 
 /** Which lines `tail` returns. */
-export interface Wanted {
+interface Wanted {
   count: number;
   /** Include a last line without a line end. `follow` reads that line again once it is complete. */
   unfinished: boolean;

@@ -9,7 +9,7 @@ import { boldHeadings, findTopic, HELP_OPTION, HELP_TOPICS, programHelp, topicHe
 import { createOutput, hasColor, type Sink } from './output.ts';
 import { reportError } from './report-error.ts';
 
-export interface Streams {
+interface Streams {
   stdout: Sink;
   stderr: Sink;
   /**

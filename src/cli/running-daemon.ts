@@ -169,7 +169,7 @@ function stranger(url: URL, status: number | undefined): CliError {
 }
 
 /** What the admin listener says of the daemon. */
-export interface Readiness {
+interface Readiness {
   status: 'ok' | 'degraded' | 'not ready';
   /** The reason, as sentences; null if the status is `ok`. */
   reason: string | null;

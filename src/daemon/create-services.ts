@@ -12,10 +12,7 @@ import type { StreamServices } from './stream/stream-services.ts';
 import { onAbort } from './time/time-limit.ts';
 
 /** The services that the composition root makes itself, since they depend on how the daemon is started. */
-export type GivenServices = Omit<
-  Services,
-  'sequencer' | 'sessions' | 'runs' | 'summaries' | 'claims' | 'running'
->;
+type GivenServices = Omit<Services, 'sequencer' | 'sessions' | 'runs' | 'summaries' | 'claims' | 'running'>;
 
 /**
  * Makes the services of one daemon from the given services. The code that stops the daemon must stop `summaries` and

@@ -141,7 +141,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-export interface ProblemOptions {
+interface ProblemOptions {
   errors?: readonly FieldError[];
   /** Seconds, sent as `Retry-After`. */
   retryAfter?: number;

@@ -8,7 +8,7 @@ import { type ConfigLocation, configure } from './settings/configure/configure.t
 import { withoutEnvFile } from './settings/sources.ts';
 import { ContextEnded } from './time/time-limit.ts';
 
-export interface RunOptions extends ConfigLocation {
+interface RunOptions extends ConfigLocation {
   /** `serve --dev` */
   dev: boolean;
   /** Prints data for the person who started the daemon, on stdout. */

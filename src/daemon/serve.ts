@@ -60,7 +60,7 @@ const LOOK_FOR_RELOADS_MS = 1000;
 const LOOK_FOR_SHARED_RELOADS_MS = 5000;
 
 /** What `serve --dev` adds to a daemon. */
-export interface DevParts {
+interface DevParts {
   /** Names of the channels that talk to `agentd simulate` instead of their platform. */
   simulated: readonly string[];
   /** Routes of the sample shop. */

@@ -64,9 +64,20 @@ describe('advice', () => {
   });
 
   it('consists of sentences', () => {
-    for (const [reason, { happened, todo }] of Object.entries(ADVICE)) {
+    for (const [reason, { happened, todo, todo_of_source }] of Object.entries(ADVICE)) {
       expect(happened, reason).toMatch(/^[A-Z].*\.$/);
-      if (todo !== undefined) expect(todo, reason).toMatch(/^[A-Z].*[.?]$/);
+      for (const advice of [todo, todo_of_source])
+        if (advice !== undefined) expect(advice, reason).toMatch(/^[A-Z].*[.?]$/);
+    }
+  });
+
+  it('names the source to which a request went, instead of the business API', () => {
+    const ofSources = Object.keys(ADVICE).filter((reason) => ADVICE[reason]?.todo_of_source !== undefined);
+    expect(ofSources).toContain('redirect_refused');
+    for (const reason of ofSources) {
+      const { happened, todo } = adviceFor(reason, 'crm') ?? {};
+      expect(happened, reason).toContain('system of `crm`');
+      expect(`${happened} ${todo}`, reason).not.toMatch(/business API|\{source\}/);
     }
   });
 });

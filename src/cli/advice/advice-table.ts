@@ -7,10 +7,10 @@ export interface Advice {
   /** Shown only if the reason caused a refusal. Otherwise another reason in the trace says the same. */
   only_if_refused?: true;
   /**
-   * The advice if the request went to a source of tools with an address of its own instead of the business API.
+   * What to do if the request went to a source of tools with an address of its own instead of the business API.
    * `{source}` is the `name` of its entry.
    */
-  of_source?: Pick<Advice, 'happened' | 'todo'>;
+  todo_of_source?: string;
 }
 
 /** Advice by reason or error code, as they appear in traces and logs. */

@@ -31,8 +31,11 @@ export function adviceFor(reason: string, source?: unknown): Advice | undefined 
 }
 
 function ofSource(advice: Advice | undefined, source: unknown): Advice | undefined {
-  if (!advice?.of_source || typeof source !== 'string' || source === BUSINESS_API) return advice;
-  const named = (text: string) => text.replaceAll('{source}', () => `\`${source}\``);
-  const { happened, todo } = advice.of_source;
-  return { happened: named(happened), ...(todo === undefined ? {} : { todo: named(todo) }) };
+  if (!advice?.todo_of_source || typeof source !== 'string' || source === BUSINESS_API) return advice;
+  const { happened, todo_of_source } = advice;
+  const name = `\`${source}\``;
+  return {
+    happened: happened.replace('business API', () => `system of ${name}`),
+    todo: todo_of_source.replaceAll('{source}', () => name),
+  };
 }

@@ -3,18 +3,14 @@ import { type AdviceTable, RENEW, REQUEST_LOG } from './advice-table.ts';
 
 const ADDRESS = '`base_url` or `mcp` of the entry {source} under `tools` (if it has neither, API_BASE_URL)';
 
-const ofSource = (happened: string, todo: string) => ({ happened, todo });
-
 /** Reasons of calls to the business API and of tools. */
 export const TOOL_ADVICE: AdviceTable = {
   // The business API
   user_token_refused: {
     happened: "The business API answered 401 to the user's token.",
     todo: 'Check that the API trusts the same key, issuer and audience as this daemon. The log of the API has the reason.',
-    of_source: ofSource(
-      "The system of {source} answered 401 to the user's token.",
+    todo_of_source:
       'Check that this system trusts the same key, issuer and audience as this daemon. Otherwise set `credentials: exchange` for the entry {source}.',
-    ),
   },
   default_token_refused: {
     happened: 'The business API answered 401 to the default token.',
@@ -35,42 +31,29 @@ export const TOOL_ADVICE: AdviceTable = {
   timeout: {
     happened: 'The business API did not answer within API_TIMEOUT_SECONDS.',
     todo: 'Find out why it is slow. Raise API_TIMEOUT_SECONDS if it needs the time.',
-    of_source: ofSource(
-      'The system of {source} did not answer within API_TIMEOUT_SECONDS.',
+    todo_of_source:
       'Find out why it is slow. Raise API_TIMEOUT_SECONDS, which applies to all sources, if it needs the time.',
-    ),
   },
   unreachable: {
     happened: 'The business API cannot be reached.',
     todo: 'Check API_BASE_URL, and that this machine can reach it: try curl from here.',
-    of_source: ofSource(
-      'The system of {source} cannot be reached.',
-      `Check ${ADDRESS}, and that this machine can reach it: try curl from here.`,
-    ),
+    todo_of_source: `Check ${ADDRESS}, and that this machine can reach it: try curl from here.`,
   },
   redirect_refused: {
-    happened: 'The business API redirected to another origin; tokens are sent to API_BASE_URL only.',
+    happened:
+      'The business API redirected to another origin, which is not followed: tokens are sent to one origin only.',
     todo: 'Set API_BASE_URL to the target of the redirect.',
-    of_source: ofSource(
-      'The system of {source} redirected to another origin, which is not followed.',
-      `Set ${ADDRESS} to the target of the redirect.`,
-    ),
+    todo_of_source: `Set ${ADDRESS} to the target of the redirect.`,
   },
   too_large: {
     happened: 'The business API answered with more than 1 MiB.',
     todo: 'Have the API send less for this path.',
-    of_source: ofSource(
-      'The system of {source} answered with more than 1 MiB.',
-      'Have the system send less for this path.',
-    ),
+    todo_of_source: 'Have the system send less for this path.',
   },
   not_json: {
     happened: 'The response of the business API is not JSON.',
     todo: 'Check that API_BASE_URL is the address of the API, and not of a web page.',
-    of_source: ofSource(
-      'The response of the system of {source} is not JSON.',
-      `Check that ${ADDRESS} is the address of the API, and not of a web page.`,
-    ),
+    todo_of_source: `Check that ${ADDRESS} is the address of the API, and not of a web page.`,
   },
   path_refused: { happened: 'The address of a call was not valid, so nothing was sent.' },
   credential_refused: {
@@ -80,15 +63,13 @@ export const TOOL_ADVICE: AdviceTable = {
   http_4xx: {
     happened: 'The business API refused the request.',
     todo: 'Check the log of the API. For status 403, check what the account or person may do there.',
-    of_source: ofSource(
-      'The system of {source} refused the request.',
+    todo_of_source:
       'Check the log of that system. For status 401 or 403, check `credentials` and `headers` of the entry {source}.',
-    ),
   },
   http_5xx: {
     happened: 'The business API failed.',
     todo: 'Check the log of the API for that time.',
-    of_source: ofSource('The system of {source} failed.', 'Check the log of that system for that time.'),
+    todo_of_source: 'Check the log of that system for that time.',
   },
   aborted: { happened: 'The call was canceled together with its message.' },
 

@@ -186,7 +186,7 @@ async function readBody(response: IncomingMessage): Promise<Readonly<Record<stri
 }
 
 /** A problem document (agentd-errors(7)), or the data of an `error` event. */
-export interface Problem {
+interface Problem {
   code?: unknown;
   reason?: unknown;
   detail?: unknown;

@@ -14,7 +14,7 @@ import { type Answers, toSettings } from './answers.ts';
  */
 export type Form = 'env' | 'secret-files' | 'systemd';
 
-export interface Plan {
+interface Plan {
   directory: string;
   form: Form;
   answers: Answers;
@@ -164,7 +164,7 @@ const GENERATED = ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN'] as c
 /** Secrets that the operator of a channel makes up and enters at the platform. */
 const MADE_UP = /_(?:VERIFY_TOKEN|WEBHOOK_SECRET)$/;
 
-export interface Secrets {
+interface Secrets {
   /** New random values by setting. */
   generated: ReadonlyMap<string, string>;
   /** Settings that the chosen channels need and that only the platform can issue. */

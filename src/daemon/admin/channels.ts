@@ -23,13 +23,10 @@ export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
 
 /** The bundled channel of this name; null if there is none. */
 export async function loadOneBundled(name: string): Promise<ChannelPlugin | null> {
-  const [{ bundledPlugins }, { importPlugin }] = await Promise.all([
-    import('../channels/import-plugin.ts'),
-    import('../channels/import-plugin.ts'),
-  ]);
+  const { bundledPlugins, importPlugin } = await import('../channels/import-plugin.ts');
   const file = (await bundledPlugins()).get(name);
   const imported = file === undefined ? null : await importPlugin(file);
-  return imported?.ok ? (imported.plugin as unknown as ChannelPlugin) : null;
+  return imported?.ok ? (imported.value as unknown as ChannelPlugin) : null;
 }
 
 /** The rules for the name of a new channel. */

@@ -4,7 +4,7 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 export type * from '../../agent/index.ts';
 
 /** Everything about an `AgentFailure` except its reason and message. */
-export interface FailureOptions extends Partial<PassingFailure> {
+interface FailureOptions extends Partial<PassingFailure> {
   cause?: unknown;
   /** Shown next to the reason in the trace. */
   detail?: Readonly<Record<string, string | number>>;

@@ -24,8 +24,8 @@ export interface AskedTool extends TitledTool {
   args: Record<string, unknown> | null;
 }
 
-/** The builtin agent has special rules for this tool. */
-const LOOKED_UP = 'get_user';
+/** The tool that looks up a user, for which the builtin agent has special rules. It is missing with GET_USER=off. */
+export const LOOK_UP = 'get_user';
 
 /**
  * The tools that a message can ask for by their titles: tools that read, and tools that the person must confirm, with
@@ -36,7 +36,7 @@ export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
   return tools.flatMap((tool) => {
     const isSafe = tool.effect === 'read' || tool.confirm === 'always';
     const argument = findArgument(tool.parameters);
-    if (!isSafe || argument === 'several' || tool.name === LOOKED_UP) return [];
+    if (!isSafe || argument === 'several' || tool.name === LOOK_UP) return [];
     if (tool.effect === 'write' && argument === null) return [];
     return [{ tool, title: tool.title ?? toolNameInWords(tool.name), argument }];
   });

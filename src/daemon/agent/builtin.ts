@@ -1,6 +1,6 @@
 import type { AgentRuntime, AgentTurn, ConfirmedAction } from '../../agent/index.ts';
 import type { UserLookUp } from './agent.ts';
-import { type Argument, type AskedTool, askedTool, titledTools } from './asked-tool.ts';
+import { type Argument, type AskedTool, askedTool, LOOK_UP, titledTools } from './asked-tool.ts';
 import { serviceName } from './prompt.ts';
 import {
   failureWords,
@@ -29,8 +29,6 @@ const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
 /** For a person who is signed in here, but not for the API. */
 const SIGN_IN_REFUSED =
   'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.';
-/** The tool that looks up a user. It is missing with GET_USER=off. */
-const LOOK_UP = 'get_user';
 /** Maximum number of tools that a list of abilities names. */
 const TOOLS_LISTED = 20;
 

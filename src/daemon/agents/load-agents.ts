@@ -1,12 +1,10 @@
 import type { AgentRuntime } from '../../agent/index.ts';
 import { type LoadSettings, loadAgent, runtimeName } from '../agent/load.ts';
+import { BUILTIN } from '../agent/model-servers.ts';
 import type { Log } from '../process/log.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { AgentEntry } from './agent-entry.ts';
 import type { AgentParts } from './agents.ts';
-
-/** The value of `model` that means the builtin runtime. */
-const BUILTIN = 'builtin';
 
 /**
  * Loads all agents. A runtime that is a module of the operator is loaded once, and serves all agents.

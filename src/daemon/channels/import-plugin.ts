@@ -1,16 +1,13 @@
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CHANNEL_API_VERSION } from '../../channel/index.ts';
-import { describeValue, importModule, type Refusal } from './modules/import-module.ts';
-
-export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: false; refusal: Refusal };
+import { describeValue, type Imported, importModule, refuse } from './modules/import-module.ts';
 
 /**
  * Imports a plugin's module and checks only the `apiVersion` of the plugin. Nothing else of the plugin is read or
  * called before this check. An error in the module is returned as a refusal, and not thrown.
  */
-export async function importPlugin(file: string): Promise<Imported> {
+export async function importPlugin(file: string): Promise<Imported<Record<string, unknown>>> {
   const imported = await importModule(file, 'a channel plugin as default export');
   if (!imported.ok) return imported;
   const { value: plugin } = imported;
@@ -28,17 +25,18 @@ export async function importPlugin(file: string): Promise<Imported> {
       `a version of the plugin for apiVersion ${CHANNEL_API_VERSION}, or another version of agentd`,
     );
   }
-  return { ok: true, plugin: plugin as Record<string, unknown> };
-}
-
-function refuse(problem: string, right: string): Imported {
-  return { ok: false, refusal: { problem, right } };
+  return { ok: true, value: plugin as Record<string, unknown> };
 }
 
 /** The folder of the bundled channels, in the sources or in the build. */
 const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const TEMPLATE = 'template';
+
+/** The address of a module of a bundled channel, whether or not there is one. @param name without its ending */
+export function bundledModule(channel: string, name: string): URL {
+  return new URL(`${channel}/${name}${ENDING}`, BUNDLED);
+}
 
 let bundled: Promise<Map<string, string>> | undefined;
 
@@ -52,11 +50,10 @@ export function bundledPlugins(): Promise<Map<string, string>> {
 }
 
 async function findBundled(): Promise<Map<string, string>> {
-  const folder = fileURLToPath(BUNDLED);
   const found = new Map<string, string>();
-  const entries = await readdir(folder, { withFileTypes: true });
+  const entries = await readdir(BUNDLED, { withFileTypes: true });
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    const file = join(folder, entry.name, `index${ENDING}`);
+    const file = fileURLToPath(bundledModule(entry.name, 'index'));
     if (entry.isDirectory() && entry.name !== TEMPLATE && (await isFile(file))) found.set(entry.name, file);
   }
   return found;

@@ -159,7 +159,7 @@ class Loading implements LoadedPlugins {
       }
       const outcome = imported.get(located.file);
       if (this.#byFile.has(located.file)) this.#remember(candidate, this.#byFile.get(located.file) ?? null);
-      else if (outcome?.ok) this.#take(candidate, located.file, outcome.plugin);
+      else if (outcome?.ok) this.#take(candidate, located.file, outcome.value);
       else if (outcome) this.#refuse(candidate, [outcome.refusal], located.file);
     }
   }

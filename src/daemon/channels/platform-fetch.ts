@@ -1,7 +1,7 @@
 import { addLazyMember } from '../process/lazy-member.ts';
 import { systemClock } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { type HttpResponse, httpRequest } from '../tools/downstream/http-request.ts';
+import { type HttpResponse, httpRequest, REDIRECTS } from '../tools/downstream/http-request.ts';
 
 /** Timeout of a channel's own calls, ms. */
 const TIMEOUT_MS = 10_000;
@@ -60,7 +60,6 @@ function toRequest({ method = 'GET', headers, body }: RequestInit) {
   };
 }
 
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Statuses of answers without a body. */
 const BODILESS = new Set([204, 205, 304]);
 

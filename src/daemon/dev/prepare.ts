@@ -14,6 +14,7 @@ import {
 } from '../../../plugins/sample/people.ts';
 import type { ChannelPlugin, ChannelRequest, Route } from '../../channel/index.ts';
 import { settingPrefix } from '../channels/check-plugin.ts';
+import { bundledModule } from '../channels/import-plugin.ts';
 import { AgentdError } from '../errors.ts';
 import { makePrivateDirectory } from '../files/make-directory.ts';
 import { personKey } from '../identity/identity.ts';
@@ -265,10 +266,6 @@ class DevAlreadyRunning extends Error {
   }
 }
 
-/** The folder of the bundled channels, in the sources or in the build. */
-const BUNDLED = new URL('../../../plugins/', import.meta.url);
-const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-
 /**
  * The routes of the sample shop, a page of `serve --dev` on which a visitor signs in as a sample person. The page
  * belongs to a bundled channel: the first active channel with a module `shop-page` in its folder. This module exports
@@ -279,7 +276,7 @@ export async function shopRoutes(
   parts: Omit<ShopParts, 'notFound'>,
 ): Promise<readonly Route[]> {
   for (const channel of channels) {
-    const module = new URL(`${channel}/shop-page${ENDING}`, BUNDLED);
+    const module = bundledModule(channel, 'shop-page');
     if (!existsSync(module)) continue;
     const { routes } = (await import(module.href)) as { routes: readonly Route[] };
     return [...routes, ...companyRoutes({ ...parts, notFound })].map(guarded);

@@ -128,7 +128,7 @@ type WatchedMemory = Pick<LongTermMemory, 'isAvailable' | 'check'>;
 type WatchedRenewer = Pick<LinkRenewer, 'refusal'>;
 
 /** The result of one check of `/ready`. */
-export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
+type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
 
 interface ReadinessReport {
   /** `degraded`: the daemon should get requests, but answers some of them with 503. */

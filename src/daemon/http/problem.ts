@@ -5,7 +5,7 @@ import { type Context, type Exchange, type Middleware, STATUS_CODES } from './ex
 import { send } from './response-head.ts';
 
 /** A problem as it is sent. */
-export interface Problem {
+interface Problem {
   status: number;
   headers: Readonly<Record<string, string>>;
   code: string;

@@ -188,7 +188,7 @@ export async function openSeal(
 }
 
 /** The seal of an administrator's command. Unlike the daemon, the command never makes a key. */
-export interface AdministratorSeal {
+interface AdministratorSeal {
   seal: Seal;
   /** False if the command does not know the key of the daemon, so that nothing may be stored. */
   knowsKey: boolean;

@@ -111,7 +111,7 @@ export function isAny(expected: string | undefined): expected is undefined | '*'
  * The outcome of one check. `key` is the position of the key that fits, if there are several. `cause` is set if the
  * check could not be run, which counts as failed.
  */
-export type CheckOutcome =
+type CheckOutcome =
   | { outcome: 'ok'; key?: number }
   | { outcome: 'off'; setting: string }
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };

@@ -166,7 +166,7 @@ type ArrivedMessage = Arrival['message'];
  * @returns the outcome for each message, once it is durable.
  * @throws `unavailable` if too many messages wait.
  */
-export async function screen(
+async function screen(
   plugin: ChannelPlugin,
   services: Services,
   arrived: readonly ArrivedMessage[],

@@ -38,7 +38,7 @@ export function confirmationIn(
 }
 
 /** The id of the inbox message to which a reply belongs. */
-export function toMessageId(reply_id: string): string {
+function toMessageId(reply_id: string): string {
   return reply_id.endsWith(NOTICE) ? reply_id.slice(0, -NOTICE.length) : reply_id;
 }
 

@@ -21,7 +21,7 @@ interface RunOnceServices {
 }
 
 /** The effect that a message asks for, and who sent it. */
-export interface Effect {
+interface Effect {
   platform: string;
   user_id: string;
   /** Undefined if the message did not come from a platform. It is then never delivered twice. */

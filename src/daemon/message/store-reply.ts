@@ -145,7 +145,7 @@ function receiptLines({ reply, receipts, asked }: Answered): StoredTurn['receipt
 }
 
 /** How a turn ended, and when. */
-export type End = { finished_at: number } & (
+type End = { finished_at: number } & (
   | {
       reply: string;
       stopped: boolean;

@@ -4,6 +4,7 @@ import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
+import { DAY_MS } from '../store/bounds.ts';
 import type { ClientRefusal, RenewalClaim, TokenLife } from '../store/links/link-renewals.ts';
 import { userOfKey } from '../store/links/links.ts';
 import type { Store } from '../store/store.ts';
@@ -63,7 +64,6 @@ const REFUSED_AS = 6;
 const CLAIM_MARGIN_MS = 30_000;
 /** How often a new token is stored again, because the old one was sealed anew meanwhile. */
 const TRIES_MAX = 3;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Renews the tokens of links that were made with a code (agentd-identity(7), "Links that last"): when a message meets a

@@ -12,7 +12,7 @@ import { callKey, parseArguments, type ReplayedCall, replayTools } from './repla
 
 export type { ReplayedCall };
 
-export interface ReplayedRun {
+interface ReplayedRun {
   /** The text of the agent. */
   answer: string;
   /** Why the run failed; null if it did not. */

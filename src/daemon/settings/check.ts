@@ -24,7 +24,7 @@ export interface EffectiveSetting {
 }
 
 /** The settings of some records, each checked separately. */
-export interface Checked {
+interface Checked {
   /** The settings, in the order of the records. */
   effective: readonly EffectiveSetting[];
   problems: readonly SettingProblem[];

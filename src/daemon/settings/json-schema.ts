@@ -3,7 +3,7 @@ import { type SettingGroup, textsSchema } from './reference.ts';
 import { SOURCES_SCHEMA, TEXT } from './tools-schema.ts';
 import { fileSetting, rightForm } from './value.ts';
 
-export type JsonSchema = Readonly<Record<string, unknown>>;
+type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
  * JSON Schema (draft 2020-12) of the configuration file, for editors and other programs. Nothing in it is required,

@@ -4,7 +4,7 @@ import type { KnownRecord } from './records/record.ts';
 import { Secret } from './secret.ts';
 
 /** A value after validation, or what is wrong with it. */
-export type Reading = { ok: true; value: SettingValue } | { ok: false; problem: string };
+type Reading = { ok: true; value: SettingValue } | { ok: false; problem: string };
 
 const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];

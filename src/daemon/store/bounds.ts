@@ -1,6 +1,6 @@
 // The limits that every backend enforces.
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * How long a message of a platform is remembered, ms. A repeat within this time is recognized and gets the first

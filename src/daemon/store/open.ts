@@ -3,11 +3,10 @@ import type { Log } from '../process/log.ts';
 import { memoryBackend, sessionBackend } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Clock } from '../time/clock.ts';
+import { DAY_MS } from './bounds.ts';
 import { RESERVE_BYTES } from './disk/reserve.ts';
 import type { MemoryStore } from './memories/memories.ts';
 import type { Store } from './store.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface OpenOptions {
   /**

@@ -1,3 +1,4 @@
+import type { SettingProblem } from '../settings/problem.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { stepsOf } from './steps.ts';
 
@@ -39,7 +40,7 @@ export interface ReloadReport {
   /** Settings with a new value for which the daemon must be restarted. They keep their values. */
   restart: readonly string[];
   warnings: readonly string[];
-  problems: readonly ReloadProblem[];
+  problems: readonly SettingProblem[];
   /** Why it failed, in words; null unless the outcome is `failed`. */
   reason: string | null;
   /** The digest of instructions, tools and model that is in use now. */
@@ -53,15 +54,6 @@ export interface ReloadChanges {
   files: readonly string[];
   /** Names of tools. A tool has changed if its description, its schema, its policy or its address has. */
   tools: Readonly<Record<'added' | 'removed' | 'changed', readonly string[]>>;
-}
-
-/** A problem of the configuration; secrets are not shown. */
-interface ReloadProblem {
-  setting: string;
-  value: string | null;
-  source: string | null;
-  problem: string;
-  right: string;
 }
 
 /** How long a request is kept, ms. */

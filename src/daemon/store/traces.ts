@@ -31,7 +31,7 @@ export interface TraceStore {
 }
 
 /** Erased sessions and turns, by `erasedKey`. */
-export const ERASED: Kind<{ expires_at: number }> = {
+const ERASED: Kind<{ expires_at: number }> = {
   name: 'erased',
   expires: ({ expires_at }) => expires_at,
 };

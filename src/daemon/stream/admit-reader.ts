@@ -14,7 +14,7 @@ export async function findStream(services: Services, stream_id: string): Promise
 }
 
 /** The tokens of a request to a stream, and the position of its client. */
-export interface Reading {
+interface Reading {
   tokens: StreamTokens;
   /** Id of the last event that the client has; 0 if it has none. */
   after: number;

@@ -10,13 +10,13 @@ export type StreamEventData =
   | { event: 'complete' | 'stream_complete'; data: Completion }
   | { event: 'error'; data: { code: string; message: string } };
 
-export interface Start {
+interface Start {
   stream_id: string;
   /** The current id of the session. Sign-in can change it. */
   session_id: string;
 }
 
-export interface Completion extends Start {
+interface Completion extends Start {
   /** The complete reply. */
   response: string;
   /** Set if the person stopped the answer. */

@@ -198,7 +198,7 @@ function note({ trace }: CallContext, tool: Tool, chosen: CallCredential | { ref
 }
 
 /** A write that is about to be sent. */
-export interface Attempt extends JournaledWrite {
+interface Attempt extends JournaledWrite {
   /** Whether an earlier attempt may have been carried out. */
   readonly again: boolean;
 }

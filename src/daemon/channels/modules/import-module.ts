@@ -13,7 +13,7 @@ import { describeThrown, sourceLocation } from '../../syntax/source-location.ts'
  */
 const IMPORT_MS = 10_000;
 
-export type Imported = { ok: true; value: unknown } | { ok: false; refusal: Refusal };
+export type Imported<Value = unknown> = { ok: true; value: Value } | { ok: false; refusal: Refusal };
 
 /**
  * The default export of a module. An error in the module is returned as a refusal, and not thrown.
@@ -76,7 +76,7 @@ async function withinTime<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-function refuse(problem: string, right: string): Imported {
+export function refuse(problem: string, right: string): Extract<Imported, { ok: false }> {
   return { ok: false, refusal: { problem, right } };
 }
 

@@ -10,7 +10,7 @@ import { resolveOutcome, whyNotSent } from '../../tools/journal/action-record.ts
 const LINE_MAX = 200;
 
 /** How people read the time. */
-export interface Reading {
+interface Reading {
   texts: LocalTexts;
   /** IANA name; null: UTC. */
   timezone: string | null;
@@ -44,7 +44,7 @@ export function describeOutcome(actions: readonly Action[], now: number, reading
 }
 
 /** What a question says once it was decided, and the time in it. */
-export type Decision = Pick<ClosedQuestion, 'outcome' | 'time'>;
+type Decision = Pick<ClosedQuestion, 'outcome' | 'time'>;
 
 /**
  * Who decided about a question and when, and what became of its actions, on one line of plain text. Null if it is still

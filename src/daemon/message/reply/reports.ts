@@ -1,8 +1,9 @@
 import type { ActionReceipt, Receipts } from '../../../channel/index.ts';
+import { isUnknown } from '../../store/actions/actions.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { visible } from '../../tools/confirmation/plain-value.ts';
 import { escapeMarkdown, splitName } from '../../tools/confirmation/question.ts';
-import { isUnknown, type ShownWrite, type TurnJournal } from '../../tools/journal/turn-journal.ts';
+import type { ShownWrite, TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRegistry } from '../../tools/registry.ts';
 import type { Run } from '../run/run.ts';
 import type { LeftOut } from './carry-out-all.ts';

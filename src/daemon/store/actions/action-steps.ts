@@ -21,6 +21,7 @@ import {
   type ActionFilter,
   type ActionOutcome,
   type ActionStore,
+  isUnknown,
   type NewAction,
   type QuestionAnswer,
   type RunClaims,
@@ -127,7 +128,7 @@ function start(tx: Tx, claims: RunClaims | null, action: NewAction, expires_at: 
 function restart(tx: Tx, claims: RunClaims, action_id: string, attempt: number): 'started' | 'gone' | 'lost' {
   if (!areHeld(tx, claims)) return 'lost';
   const stored = tx.get(ACTION, action_id);
-  if (stored?.action.attempt !== attempt || !isUncertain(stored.action)) return 'gone';
+  if (stored?.action.attempt !== attempt || !isUnknown(stored.action)) return 'gone';
   change(tx, stored, {
     ...{ state: 'started', attempt: attempt + 1, status: null, answer: null },
     ...{ started_at: tx.now, finished_at: null },
@@ -139,8 +140,8 @@ function finish(tx: Tx, action_id: string, attempt: number, outcome: ActionOutco
   const stored = tx.get(ACTION, action_id);
   if (stored === null) return;
   const { action } = stored;
-  const isLate = outcome.state === 'done' && (isUncertain(action) || action.state === 'failed');
-  if (isLate || (action.attempt === attempt && isUncertain(action)))
+  const isLate = outcome.state === 'done' && (isUnknown(action) || action.state === 'failed');
+  if (isLate || (action.attempt === attempt && isUnknown(action)))
     change(tx, stored, { ...outcome, finished_at: tx.now });
 }
 
@@ -168,11 +169,6 @@ export function actionsOfTurn(tx: Tx, turn_key: string): Action[] {
 
 function areHeld(tx: Tx, { session, key }: RunClaims): boolean {
   return keepsSession(tx, session) && (key === null || holdsKey(tx, key));
-}
-
-/** Whether the call was sent or was about to be sent, but its outcome is not known. */
-function isUncertain({ state }: Action): boolean {
-  return state === 'started' || state === 'unknown';
 }
 
 function isListed(action: Action, { who, session, since = 0 }: ActionFilter): boolean {

@@ -230,6 +230,20 @@ export type ActionState =
   | 'withdrawn'
   | 'expired';
 
+/**
+ * How long a call that was sent may have no outcome, ms. After that, the process that sent it must have died, because
+ * calls end within two minutes.
+ */
+export const RUNNING_MS = 150_000;
+
+/**
+ * Whether the call may have been carried out, but its outcome is not known. If the process that started the call died,
+ * the action stays `started`.
+ */
+export function isUnknown({ state }: { state: ActionState }): boolean {
+  return state === 'started' || state === 'unknown';
+}
+
 export interface Action extends NewAction {
   state: ActionState;
   /** Who must confirm; null if nobody had to. */

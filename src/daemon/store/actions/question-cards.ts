@@ -8,7 +8,7 @@ import {
 } from '../inbox/inbox-document.ts';
 import type { Tx } from '../kernels/kernel.ts';
 import { actionsOfQuestion, isPending } from './action-document.ts';
-import { type Action, toQuestionId } from './actions.ts';
+import { type Action, RUNNING_MS, toQuestionId } from './actions.ts';
 
 /*
  * The messages on a platform that show a question with its buttons. Each belongs to the inbox message whose reply ends
@@ -18,9 +18,6 @@ import { type Action, toQuestionId } from './actions.ts';
 
 /** Maximum number of messages with one question, and of cards that one step closes because they are due. */
 const CARDS_MAX = 100;
-
-/** How long a call that was sent may have no outcome, ms: an answer in the last moment still has to be carried out. */
-const RUNNING_MS = 150_000;
 
 /**
  * Records under which id the platform knows the message with a question. If the question has been answered since, its
@@ -32,6 +29,7 @@ export function noteCard(tx: Tx, id: string, sent_id: string, actions: readonly 
   const [first] = actions;
   if (stored === null || first === undefined) return;
   const isOpen = actions.some((action) => isPending(action, tx.now));
+  // An answer in the last moment still has to be carried out.
   const closes_at = isOpen ? (first.expires_at ?? tx.now) : tx.now + RUNNING_MS;
   const card = { question_id: toQuestionId(first), sent_id, closes_at };
   putMessage(tx, { ...stored, message: { ...stored.message, card } });

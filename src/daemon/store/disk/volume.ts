@@ -13,7 +13,7 @@ const LOW_WATER_SHARE = 0.05;
  */
 const FRESH_MS = 50;
 
-export interface Space {
+interface Space {
   free_bytes: number;
   /** If there is less space than this, new messages are refused. */
   low_water_bytes: number;

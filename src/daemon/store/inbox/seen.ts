@@ -3,7 +3,7 @@ import { SEEN_MS } from '../bounds.ts';
 import type { Kind, Tx } from '../kernels/kernel.ts';
 
 /** The facts that are recorded about a message of a platform. */
-export interface SeenFacts {
+interface SeenFacts {
   verdict: GuardVerdict | null;
   /** The id of the message in the inbox; null if the message was judged but not stored. */
   id: string | null;

@@ -104,7 +104,7 @@ export interface Kind<T, I = never> {
 }
 
 /** Documents of which other programs read and write a part, under the key of the document. */
-export interface Shared<T> {
+interface Shared<T> {
   /** Matches the keys, as a glob and exactly. */
   readonly keys: { glob: string; exactly: RegExp };
   /** The part of other programs. */

@@ -1,5 +1,7 @@
+import { DAY_MS } from '../bounds.ts';
+
 /** How long used tokens count, ms (AGENT_DAILY_TOKENS). */
-export const TOKEN_WINDOW_MS = 24 * 60 * 60 * 1000;
+export const TOKEN_WINDOW_MS = DAY_MS;
 /**
  * The length of a span, ms. Tokens that are used in the same span are stored together, with the time of the last use.
  */

@@ -78,7 +78,7 @@ export interface NewLinkCode {
 }
 
 /** A sender, as the platform has verified the sender. */
-export interface Sender {
+interface Sender {
   platform: string;
   user_id: string;
 }
@@ -96,7 +96,7 @@ export interface Claimant extends Sender {
 }
 
 /** `expired` is also the state of a code that was ended before its time. */
-export type CodeState = 'waiting' | 'claimed' | 'used' | 'declined' | 'expired';
+type CodeState = 'waiting' | 'claimed' | 'used' | 'declined' | 'expired';
 
 export interface LinkCode {
   code_id: string;
@@ -164,7 +164,7 @@ export const CODES_MAX = 5;
 export const WRONG_MAX = 5;
 export const WINDOW_MS = 10 * 60 * 1000;
 /** How long a sender of too many wrong codes can claim nothing, ms. */
-export const BLOCKED_MS = 60 * 60 * 1000;
+const BLOCKED_MS = 60 * 60 * 1000;
 /** How long the state of a code can be read after its end, ms. */
 const KEPT_MS = 60 * 60 * 1000;
 
@@ -375,7 +375,7 @@ function recent(times: readonly number[] | undefined, now: number): number[] {
   return (times ?? []).filter((at) => at > now - WINDOW_MS);
 }
 
-export function senderKey({ platform, user_id }: Sender): string {
+function senderKey({ platform, user_id }: Sender): string {
   return JSON.stringify([platform, user_id]);
 }
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../bounds.ts';
 import type { NewInboxMessage } from '../inbox/inbox.ts';
 import { storeMessage } from '../inbox/inbox-document.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
@@ -33,7 +34,7 @@ export interface LinkNotice extends NewLinkNotice {
 }
 
 /** How long a notice waits for a daemon, ms. Later, the user has noticed it or never will. */
-const WAITS_MS = 24 * 60 * 60 * 1000;
+const WAITS_MS = DAY_MS;
 
 export const LINK_NOTICE: Kind<LinkNotice & { expires_at: number }> = {
   name: 'link_notice',

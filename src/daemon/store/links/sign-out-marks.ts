@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TokenOrigin } from '../../identity/identity.ts';
 import type { LogoutClaims } from '../../identity/logout-token.ts';
+import { DAY_MS } from '../bounds.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
 
@@ -39,7 +40,6 @@ interface Mark {
 /** Maximum number of marks of one person. Beyond it, the oldest ones become wider, so that no token is forgotten. */
 export const MARKS_MAX = 100;
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long a `jti` is remembered at least, whatever the clocks of the site and of the daemon are, ms. */
 const JTI_MIN_MS = DAY_MS;
 /** How long a `jti` is remembered at most. A later repeat marks nothing new, because `iat` is the same. */

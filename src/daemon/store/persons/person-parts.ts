@@ -38,7 +38,7 @@ const COUNTED = [
 ] as const;
 export type CountedRecord = (typeof COUNTED)[number];
 
-export interface Records {
+interface Records {
   kernel: Kernel;
   rings: TraceRings;
   match: PersonMatch;

@@ -2,7 +2,7 @@ import type { ConfirmRule, ConfirmWhen } from '../../../agent/index.ts';
 import { isObject } from '../../../channel/json-object.ts';
 import { readMember } from '../../syntax/json-path.ts';
 import { isSameWord } from '../openapi/parameter-root.ts';
-import { SchemaReferences } from '../schema/schema-parts.ts';
+import { isScalar, SchemaReferences } from '../schema/schema-parts.ts';
 import type { JsonSchema, Tool, ToolArguments } from '../tool.ts';
 
 /** When the person must confirm a call (agentd-agent(7), "When to ask"). */
@@ -66,10 +66,6 @@ function findProblems(rule: unknown, path: readonly (string | number)[]): Policy
     if (key !== 'argument' && !CONDITIONS.some((name) => name === key))
       refuse(key, 'is not a known key', `argument and ${RIGHT_CONDITION}`);
   return problems;
-}
-
-function isScalar(value: unknown): boolean {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
 /**

@@ -5,7 +5,7 @@ import { TimeLimit } from '../../time/time-limit.ts';
 import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
 import type { EncodedBody } from './form-body.ts';
 import { shownHeaders } from './headers.ts';
-import { BodyTooLong, type HttpResponse, httpRequest, wasNotConnected } from './http-request.ts';
+import { BodyTooLong, type HttpResponse, httpRequest, REDIRECTS, wasNotConnected } from './http-request.ts';
 import { findPathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
@@ -16,7 +16,6 @@ const MAX_REDIRECTS = 3;
  * one.
  */
 const MASKED_SECRET_LENGTH = 8;
-const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 
 /**
  * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
@@ -213,7 +212,7 @@ async function follow(
   for (let hops = 0; ; hops++) {
     const maxBytes = MAX_RESPONSE_BYTES;
     const response = await httpRequest(url, { method, headers, body, credential, limit, maxBytes });
-    if (!REDIRECT_STATUSES.has(response.status)) return response;
+    if (!REDIRECTS.has(response.status)) return response;
     const { location } = response.headers;
     const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;
     if (hops === hopsMax || next?.origin !== first.origin)

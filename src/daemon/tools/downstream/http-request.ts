@@ -27,6 +27,9 @@ export interface HttpResponse {
   body: Buffer;
 }
 
+/** The statuses of an answer that names another address to ask. They are not followed here. */
+export const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
 /** The body of the answer is longer than `maxBytes`. */
 export class BodyTooLong extends Error {
   readonly status: number;

@@ -1,5 +1,5 @@
 import type { Seal } from '../../identity/seal.ts';
-import type { Action, ActionState } from '../../store/actions/actions.ts';
+import { type Action, type ActionState, RUNNING_MS } from '../../store/actions/actions.ts';
 
 /** The texts of an action that are sealed. */
 type ActionText = 'args' | 'summary' | 'answer';
@@ -29,12 +29,6 @@ export function recordedSummary(seal: Seal, action: Pick<Action, 'action_id' | '
   return openActionText(seal, action, 'summary') ?? action.tool;
 }
 
-/**
- * How long a call that was sent may have no outcome, ms. After that, the process that sent it must have died, because
- * calls end within two minutes.
- */
-const STILL_RUNNING_MS = 150_000;
-
 /** The outcome of a write that was sent, as people see it. `unknown` if the process that sent the write died. */
 export type ActionOutcomeNow = 'started' | 'done' | 'failed' | 'unknown';
 
@@ -43,7 +37,7 @@ export function resolveOutcome(
   now: number,
 ): ActionOutcomeNow {
   if (state === 'done' || state === 'failed') return state;
-  const is_running = state === 'started' && (started_at ?? 0) > now - STILL_RUNNING_MS;
+  const is_running = state === 'started' && (started_at ?? 0) > now - RUNNING_MS;
   return is_running ? 'started' : 'unknown';
 }
 

@@ -3,13 +3,14 @@ import type { AlreadyDone, ToolAnswer } from '../../../agent/index.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type {
-  Action,
-  ActionOutcome,
-  ActionState,
-  ActionStore,
-  NewAction,
-  RunClaims,
+import {
+  type Action,
+  type ActionOutcome,
+  type ActionState,
+  type ActionStore,
+  isUnknown,
+  type NewAction,
+  type RunClaims,
 } from '../../store/actions/actions.ts';
 import type { Clock } from '../../time/clock.ts';
 import { visible } from '../confirmation/plain-value.ts';
@@ -349,14 +350,6 @@ function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): Tu
     at: action.finished_at ?? action.started_at ?? action.created_at,
     is_being_sent: false,
   };
-}
-
-/**
- * Whether the write may have been carried out, but its outcome is not known. If the process that started the write
- * died, the write stays `started`.
- */
-export function isUnknown({ state }: Pick<TurnWrite, 'state'>): boolean {
-  return state === 'started' || state === 'unknown';
 }
 
 /** The answer for an agent that makes the same write again. */

@@ -65,7 +65,8 @@ interface ProtocolError {
   data?: unknown;
 }
 
-const METHOD_UNKNOWN = -32601;
+/** JSON-RPC 2.0, section 5.1: the method does not exist. */
+export const METHOD_UNKNOWN = -32601;
 const MAX_DEPTH = 100;
 
 /**

@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, MCPTransport, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { AlarmClock } from '../../time/clock.ts';
 import type { Need } from '../tool.ts';
+import { METHOD_UNKNOWN } from './failure.ts';
 import { INPUT_REQUIRED, MAX_NEEDS, needsIn, readNeed } from './read-result.ts';
 import {
   type Answer,
@@ -14,7 +15,6 @@ import {
 
 /** How long a program may take until it answers the question for versions, its start included, ms. */
 const SILENCE_MS = 5_000;
-const METHOD_UNKNOWN = -32601;
 
 /** A call of a tool while it is in progress. */
 interface WatchedCall {

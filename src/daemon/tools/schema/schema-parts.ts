@@ -150,3 +150,8 @@ export function closeSchema(schema: JsonSchema): JsonSchema {
   const { $schema: _dialect, ...rest } = schema;
   return { ...rest, unevaluatedProperties: false };
 }
+
+/** Whether a value is a text, a number or a boolean. */
+export function isScalar(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}

@@ -1,7 +1,7 @@
 import type { CodeKeywordDefinition, KeywordCxt } from 'ajv';
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema } from '../tool.ts';
-import { listParts, SchemaReferences } from './schema-parts.ts';
+import { isScalar, listParts, SchemaReferences } from './schema-parts.ts';
 
 /** What the error of a union says about the values that its tag may have. */
 export interface TagError {
@@ -235,8 +235,4 @@ function findValues(schema: unknown, references: SchemaReferences, depth: number
     if (found !== null) return found;
   }
   return null;
-}
-
-function isScalar(value: unknown): boolean {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }

@@ -3,15 +3,12 @@ import type { ToolAnswer } from '../../../../src/agent/index.ts';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { createSeal, SEALED } from '../../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
+import { isUnknown } from '../../../../src/daemon/store/actions/actions.ts';
 import { CLAIM_MS, type SessionClaim } from '../../../../src/daemon/store/claims/claims.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../../src/daemon/store/store.ts';
-import {
-  isUnknown,
-  type JournaledRun,
-  TurnJournal,
-} from '../../../../src/daemon/tools/journal/turn-journal.ts';
+import { type JournaledRun, TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
 import type { Sent, Tool, ToolCall } from '../../../../src/daemon/tools/tool.ts';
 import { ada, bob } from '../../../contract/fixtures.ts';
 import { claimSession } from '../../../contract/store-writes.ts';

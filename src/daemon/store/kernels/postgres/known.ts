@@ -24,7 +24,7 @@ interface StoredVersion {
 }
 
 /** A document of an index: its stored key and name. */
-export interface Found {
+interface Found {
   key: string;
   name: string | null;
 }

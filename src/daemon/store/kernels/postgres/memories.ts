@@ -19,7 +19,7 @@ const LIMITS = { max: 5, query_ms: 2_000 };
 const COLUMNS = 'memory_id, text, turn_id, tainted, created_at, used_at';
 const NEWEST_FIRST = 'ORDER BY created_at DESC, memory_id DESC';
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** DATABASE_URL */
   url: string;
   clock: Clock;

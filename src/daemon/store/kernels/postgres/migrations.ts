@@ -4,7 +4,7 @@ import { StoreOfAnotherLayout } from '../../failures.ts';
 import type { Database } from './database.ts';
 
 /** The tables of one part of the database, which are brought to the schema of this version together. */
-export interface Schema {
+interface Schema {
   /** The table that holds the version. */
   table: string;
   /** The number of the advisory lock. Any number works, if it never changes. */

@@ -16,7 +16,7 @@ const GATHER_MS = 20;
 
 const SCHEMA = { table: 'agentd_store_schema', lock: 7_243_002 } as const;
 
-export interface PostgresOptions extends Partial<Bounds> {
+interface PostgresOptions extends Partial<Bounds> {
   /** DATABASE_URL */
   url: string;
   log: Pick<Log, 'debug'>;

@@ -4,7 +4,7 @@ import { documentName, type Known, type Read, type Version } from './known.ts';
 import { originalKey, storedKey, storedName } from './stored-key.ts';
 
 /** A change, as `agentd_store` takes it. */
-export type Write =
+type Write =
   | readonly [
       ...['put', kind: string, key: string, doc: string, expires_at: number | null, places: Places | null],
       ...[version: number, name: string | null],
@@ -14,7 +14,7 @@ export type Write =
   | readonly ['log', ring: string, record: string, ids: readonly string[]];
 
 /** A document that must have this version when the step is stored. */
-export type Check = readonly [kind: string, key: string, version: number];
+type Check = readonly [kind: string, key: string, version: number];
 
 type Places = readonly (readonly [index: string, score: number, tie: number])[];
 
