@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
+import { access, mkdtemp, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
   type AskOptions,
@@ -15,6 +15,7 @@ import {
   type SettingProblem,
   type Settings,
 } from '../../daemon/admin/settings.ts';
+import { Volume } from '../../daemon/admin/store.ts';
 import { Secret } from '../../daemon/admin/texts.ts';
 import { checkClock, createFindings, type Finding, ProbeClient } from './finding.ts';
 import { checkBusinessApi, checkKeySet, checkModel, checkTools } from './services.ts';
@@ -117,8 +118,6 @@ function checkSecrets({ JWT_ALGORITHM, JWT_SECRET_KEY }: Settings): Finding {
 
 const directory = createFindings('state directory');
 const MIB = 1024 * 1024;
-/** Minimum free space, bytes. With less, the store soon cannot be written. */
-const SPACE_MIN = 64 * MIB;
 /** Enough free space for the write-ahead log after a burst and for some days of data, bytes. */
 const SPACE_GOOD = 512 * MIB;
 const OTHERS = 0o077;
@@ -136,7 +135,9 @@ export async function checkStateDirectory(path: string): Promise<Finding[]> {
     return [directory.failed(`${path} is not a directory`, 'Set STATE_DIR to a directory.')];
   if (!(await may(path, constants.R_OK | constants.W_OK | constants.X_OK)))
     return [directory.failed(`this user cannot read and write ${path}`, OWN_USER)];
-  const free = await freeSpace(path);
+  const volume = new Volume(path);
+  const free = volume.space()?.free_bytes ?? Number.POSITIVE_INFINITY;
+  const left = Number.isFinite(free) ? `has ${formatBytes(free)} left` : 'does not report its free space';
   const findings: Finding[] = [];
   if ((found.mode & OTHERS) !== 0) {
     const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
@@ -146,14 +147,12 @@ export async function checkStateDirectory(path: string): Promise<Finding[]> {
   }
   if (free < SPACE_GOOD)
     findings.push(
-      (free < SPACE_MIN ? directory.failed : directory.warning)(
-        `the disk of ${path} has ${formatBytes(free)} left`,
+      (volume.hasRoom() ? directory.warning : directory.failed)(
+        `the disk of ${path} ${left}`,
         'Free some space: on a full disk, the daemon refuses platform messages and cannot store answers.',
       ),
     );
-  return findings.length > 0
-    ? findings
-    : [directory.ok(`${path} is private, its disk has ${formatBytes(free)} left`)];
+  return findings.length > 0 ? findings : [directory.ok(`${path} is private, its disk ${left}`)];
 }
 
 /**
@@ -171,12 +170,6 @@ async function missing(path: string): Promise<Finding> {
     return directory.failed(`${path} does not exist, and cannot be created in ${above}: ${code}`, OWN_USER);
   }
   return directory.skipped(`${path} does not exist yet: the first start creates it`);
-}
-
-/** Free space for this user, bytes. */
-async function freeSpace(path: string): Promise<number> {
-  const { bavail, bsize } = await statfs(path);
-  return bavail * bsize;
 }
 
 function formatBytes(bytes: number): string {
