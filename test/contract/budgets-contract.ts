@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { TOKEN_WINDOW_MS } from '../../src/daemon/store/limits/token-window.ts';
+import { TOKEN_WINDOW_MS } from '../../src/daemon/store/limits/budgets.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { sweepAll } from './store-writes.ts';

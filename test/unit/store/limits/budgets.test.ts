@@ -6,7 +6,7 @@ import {
   settleTokens,
   TOKEN_WINDOW_MS,
   type TokenWindow,
-} from '../../../../src/daemon/store/limits/token-window.ts';
+} from '../../../../src/daemon/store/limits/budgets.ts';
 
 const MAX = 1000;
 const SPAN_MS = 5 * 60_000;
