@@ -85,7 +85,7 @@ export function hitWindow(
   const before = momentsAt(found, now, window_ms);
   const used = countHits(before);
   const allowed = used < max;
-  const moments = allowed ? joined([...before, { at: now, hits: 1 }], window_ms) : before;
+  const moments = allowed ? withHit(before, now, window_ms) : before;
   const remaining = allowed ? max - used - 1 : 0;
   const frees_at = remaining > 0 ? null : timeOfHit(moments, used + (allowed ? 1 : 0) - max);
   const last = moments.at(-1)?.at ?? now;
@@ -126,9 +126,15 @@ function timeOfHit(moments: readonly Moment[], earlier: number): number | null {
   return null;
 }
 
-/** The moments, of which those at the same time are one, and if there are too many, those of the same part, too. */
-function joined(moments: readonly Moment[], window_ms: number): readonly Moment[] {
-  const part = moments.length > MOMENTS_MAX ? window_ms / PARTS : 1;
+function withHit(moments: readonly Moment[], now: number, window_ms: number): readonly Moment[] {
+  const last = moments.at(-1);
+  if (last?.at === now) return moments.with(-1, { at: now, hits: last.hits + 1 });
+  const all = [...moments, { at: now, hits: 1 }];
+  return all.length > MOMENTS_MAX ? joined(all, window_ms / PARTS) : all;
+}
+
+/** The moments, of which those in the same part of time are one. @param part ms */
+function joined(moments: readonly Moment[], part: number): Moment[] {
   const kept: Moment[] = [];
   for (const { at, hits } of moments) {
     const last = kept.at(-1);
