@@ -75,3 +75,80 @@ export const EVENT_READERS: Readonly<Record<string, Reader>> = {
 function asText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
+
+/** An action that waits for the person, as a client shows it. */
+export interface AskedAction {
+  title: string;
+  details: readonly { label: string; value: string }[];
+  /** The verb for the button. */
+  confirm_label?: string | undefined;
+}
+
+/**
+ * Reads the actions of a question. If the service sends only its text, they are read from the text.
+ * @param question the data of the event `confirmation`; a later version of the service may send something else
+ */
+export function readActions({ actions, summary }: { actions?: unknown; summary?: unknown }): AskedAction[] {
+  const listed = Array.isArray(actions) ? actions.map(readAction) : [];
+  return listed.length > 0 ? listed : [actionInText(String(summary ?? ''))];
+}
+
+function readAction(value: unknown): AskedAction {
+  const { title, details, confirm_label } = (value ?? {}) as EventData;
+  return {
+    title: String(title ?? ''),
+    details: Array.isArray(details)
+      ? details.map((one) => ({ label: String(one?.title ?? one?.label), value: String(one?.value) }))
+      : [],
+    confirm_label: typeof confirm_label === 'string' ? confirm_label : undefined,
+  };
+}
+
+/** The first line is the action. Each further line is `name: "value"`. */
+function actionInText(text: string): AskedAction {
+  const [title = '', ...lines] = text.split('\n');
+  const details = lines.map((line) => {
+    const [, label = '', value = line] = /^([^:"]+): (.*)$/.exec(line) ?? [];
+    return { label, value };
+  });
+  return { title, details };
+}
+
+/** What a message did. A client that shows it leaves out the lines in the text of the answer. */
+export interface Receipts {
+  actions: readonly Receipt[];
+  /** Where the lines about them begin in the text of the answer. Null if there are none. */
+  begins_at: number | null;
+}
+
+export interface Receipt {
+  /** `<question>`, or `<question>:<number>` for one of several actions; another id if no question was asked. */
+  id: string;
+  /** Name of the tool. */
+  tool: string;
+  summary: string;
+  outcome: Outcome;
+  /** Status of the HTTP answer; null if there is none. */
+  status: number | null;
+  /** ms since the epoch */
+  at: number;
+}
+
+export type Outcome = 'done' | 'failed' | 'unknown';
+
+/** Reads the data of the event `actions`. A later version of the service may send something else. */
+export function readReceipts({ actions, begins_at }: EventData): Receipts {
+  const listed: readonly EventData[] = Array.isArray(actions) ? actions : [];
+  return {
+    actions: listed.map((action) => {
+      const { action_id, tool, summary, title, outcome, status, at } = action ?? {};
+      return {
+        ...{ id: String(action_id), tool: String(tool ?? ''), summary: String(summary ?? title ?? '') },
+        outcome: outcome === 'done' || outcome === 'failed' ? outcome : 'unknown',
+        status: typeof status === 'number' ? status : null,
+        at: Date.parse(String(at)) || Date.now(),
+      };
+    }),
+    begins_at: typeof begins_at === 'number' ? begins_at : null,
+  };
+}

@@ -15,7 +15,7 @@ const ACTIONS = [
     number: 1,
     title: 'Cancel order 1004',
     details: [
-      { label: 'Item', value: 'Punched cards, 500' },
+      { label: 'item_name', title: 'Item', value: 'Punched cards, 500' },
       { label: 'Reason', value: '<b>too</b> late' },
     ],
     confirm_label: 'Cancel order',

@@ -1,5 +1,5 @@
+import type { Receipt, Receipts } from '../../channel/event-stream.ts';
 import type { Question } from './question.ts';
-import type { Receipts } from './receipts.ts';
 
 /** What shows a chat: a terminal, or plain text for pipes and files. */
 export interface ChatView {
@@ -27,4 +27,9 @@ export interface ToolActivity {
   status: 'started' | 'completed' | 'failed';
   /** It was not done, because nobody is signed in. */
   needs_sign_in: boolean;
+}
+
+export function receiptInWords({ summary, outcome, status }: Receipt): string {
+  if (outcome === 'unknown') return `${summary} – it is not known whether this happened`;
+  return `${summary} – ${outcome}${outcome === 'failed' && status !== null ? ` (status ${status})` : ''}`;
 }

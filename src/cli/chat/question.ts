@@ -1,11 +1,11 @@
-import type { EventData } from '../../channel/event-stream.ts';
-import type { ConfirmableAction, ConfirmationAnswer } from '../../channel/index.ts';
+import { type AskedAction, type EventData, readActions } from '../../channel/event-stream.ts';
+import type { ConfirmationAnswer } from '../../channel/index.ts';
 import { type Look, paint, type Span, spansWidth, wrapSpans } from './styled-text.ts';
 
 /** A question about actions that wait for the person. */
 export interface Question {
   id: string;
-  actions: readonly Pick<ConfirmableAction, 'title' | 'details' | 'confirm_label'>[];
+  actions: readonly AskedAction[];
   /** ms since the epoch */
   expires_at: number;
   /** Where the question begins in the text of the answer. Null if the daemon does not say it: it is only in the text. */
@@ -16,25 +16,13 @@ export interface Question {
 
 /** Reads the data of the event `confirmation`. A later version of the daemon may send something else. */
 export function questionIn(id: string, data: EventData): Question {
-  const { summary, expires_at, begins_at, as, actions } = data;
-  const listed = Array.isArray(actions) ? actions.map(actionIn) : [];
+  const { expires_at, begins_at, as } = data;
   return {
     id,
-    actions: listed.length > 0 ? listed : [actionIn({ title: summary })],
+    actions: readActions(data),
     expires_at: Date.parse(String(expires_at)) || Number.POSITIVE_INFINITY,
     begins_at: typeof begins_at === 'number' ? begins_at : null,
     as: typeof as === 'string' ? as : null,
-  };
-}
-
-function actionIn(value: unknown): Question['actions'][number] {
-  const { title, details, confirm_label } = (value ?? {}) as Partial<ConfirmableAction>;
-  return {
-    title: String(title ?? ''),
-    details: Array.isArray(details)
-      ? details.map((one) => ({ label: String(one?.title ?? one?.label), value: String(one?.value) }))
-      : [],
-    ...(typeof confirm_label === 'string' ? { confirm_label } : {}),
   };
 }
 

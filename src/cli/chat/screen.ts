@@ -1,9 +1,10 @@
 import { styleText } from 'node:util';
+import type { Receipts } from '../../channel/event-stream.ts';
 import { printable, printableLines, StreamMask } from '../../daemon/admin/texts.ts';
 import type { Sink } from '../output.ts';
 import type { ChatView, ToolActivity } from './chat-view.ts';
+import { receiptInWords } from './chat-view.ts';
 import type { Question } from './question.ts';
-import { type Receipts, receiptInWords } from './receipts.ts';
 
 /** Moves the cursor to the start of the line, and clears the line. */
 const CLEAR_LINE = '\r\u{1b}[K';

@@ -1,11 +1,10 @@
-import { toolNameInWords } from '../../channel/event-stream.ts';
+import { readReceipts, toolNameInWords } from '../../channel/event-stream.ts';
 import { CliError, EXIT, usageError } from '../cli-error.ts';
 import { explainError } from '../report-error.ts';
 import type { ChatView } from './chat-view.ts';
 import type { Conversation, Interrupts } from './conversation.ts';
 import type { Prompt } from './prompt.ts';
 import { type Question, questionIn, timeLeft } from './question.ts';
-import { receiptsIn } from './receipts.ts';
 import { type SlashCommand, slashCommandIn, slashCommandsInWords } from './slash-commands.ts';
 
 /** What a chat on a terminal needs besides the conversation, for its commands. */
@@ -209,7 +208,7 @@ async function streamAnswer(
           });
         },
         confirmation: (id, data) => view.question(questionIn(id, data)),
-        actions: (data) => view.receipts(receiptsIn(data)),
+        actions: (data) => view.receipts(readReceipts(data)),
         connected: (yes) => view.status(yes ? status : 'Connection lost. Trying again…'),
       },
       interrupts,

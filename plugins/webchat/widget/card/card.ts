@@ -1,10 +1,15 @@
-import type { Approval, Outcome, Question, QuestionState, Receipt } from '../talk/question.ts';
+import {
+  type AskedAction,
+  type Outcome,
+  type Receipt,
+  readActions,
+} from '../../../../src/channel/event-stream.ts';
+import type { Approval, Question, QuestionState } from '../talk/question.ts';
 import type { Answer } from '../talk/transcript.ts';
 import { fill, type Texts } from '../texts.ts';
 import { button, drawing, h, type IconName, icon, set } from '../view/dom.ts';
 import { addStyle } from '../view/part-style.ts';
 import { withPartTexts } from '../view/part-texts.ts';
-import { type AskedAction, readActions } from './actions.ts';
 import style from './style.css';
 
 /** The time that is left is shown when it is shorter than this, in ms. */

@@ -1,4 +1,4 @@
-import type { EventData } from '../../../../src/channel/event-stream.ts';
+import type { EventData, Outcome, Receipt } from '../../../../src/channel/event-stream.ts';
 
 /** A question about actions that wait for the visitor, and what became of it. */
 export interface Question {
@@ -21,24 +21,6 @@ export interface Question {
   /** When the question was settled, ms since the epoch. */
   at?: number;
 }
-
-/** What a message did: shown as a card or as lines, instead of the lines in the text of its answer. */
-export interface Receipts {
-  actions: readonly Receipt[];
-  /** Where the lines about them begin in the text of the answer. Null if there are none. */
-  begins_at: number | null;
-}
-
-export interface Receipt {
-  /** `<question>`, or `<question>:<number>` for one of several actions; another id if no question was asked. */
-  id: string;
-  summary: string;
-  outcome: Outcome;
-  /** ms since the epoch */
-  at: number;
-}
-
-export type Outcome = 'done' | 'failed' | 'unknown';
 
 /** What a visitor answers with the buttons: all actions, none, or those with these numbers. */
 export type Approval = boolean | readonly number[];
@@ -79,19 +61,6 @@ export function questionIn(data: EventData, name: string | null): Question {
     begins_at: typeof begins_at === 'number' ? begins_at : null,
     // The service sends the e-mail address.
     as: !name || as === name ? ((as ?? name) as string | null) : as ? `${name} (${as})` : name,
-  };
-}
-
-/** Reads the data of the event `actions`. */
-export function receiptsIn({ actions, begins_at }: EventData): Receipts {
-  const list = Array.isArray(actions) ? actions : [];
-  return {
-    actions: list.map(({ action_id, summary, title, outcome, at }) => ({
-      ...{ id: String(action_id), summary: String(summary ?? title ?? '') },
-      at: Date.parse(String(at)) || Date.now(),
-      outcome: OUTCOMES.find((one) => one === outcome) ?? 'unknown',
-    })),
-    begins_at: typeof begins_at === 'number' ? begins_at : null,
   };
 }
 

@@ -1,13 +1,6 @@
-import type { ConfirmationAnswer } from '../../../../src/channel/event-stream.ts';
+import type { ConfirmationAnswer, Receipt, Receipts } from '../../../../src/channel/event-stream.ts';
 import type { Pending } from './deliver.ts';
-import {
-  combineOutcomes,
-  type Question,
-  type QuestionState,
-  type Receipt,
-  type Receipts,
-  SETTLED,
-} from './question.ts';
+import { combineOutcomes, type Question, type QuestionState, SETTLED } from './question.ts';
 
 /** One entry of the transcript. `at` is in ms since the epoch. Entries that an older script stored have no `at`. */
 export type Entry =

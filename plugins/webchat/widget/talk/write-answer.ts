@@ -1,5 +1,5 @@
-import type { AnswerHandler } from '../../../../src/channel/event-stream.ts';
-import { questionIn, receiptsIn } from './question.ts';
+import { type AnswerHandler, readReceipts } from '../../../../src/channel/event-stream.ts';
+import { questionIn } from './question.ts';
 import { noteTool, type Transcript } from './transcript.ts';
 
 type Writer = Required<Pick<AnswerHandler, 'text' | 'tool' | 'confirmation' | 'actions'>>;
@@ -27,7 +27,7 @@ export function writeAnswer(transcript: Transcript, person: string | null): Writ
       transcript.answer().asks = questionIn(data, person);
     },
     actions(data) {
-      transcript.answer().did = receiptsIn(data);
+      transcript.answer().did = readReceipts(data);
     },
   };
 }

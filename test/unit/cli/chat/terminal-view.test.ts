@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { readReceipts } from '../../../../src/channel/event-stream.ts';
 import { questionIn } from '../../../../src/cli/chat/question.ts';
-import { receiptsIn } from '../../../../src/cli/chat/receipts.ts';
 import { TerminalView } from '../../../../src/cli/chat/terminal-view.ts';
 import { randomFrom, type SeededRandom } from '../../../support/chance.ts';
 import { VirtualTerminal } from '../../../support/virtual-terminal.ts';
@@ -132,7 +132,7 @@ describe('an answer on a terminal', () => {
     view.tool({ name: 'cancel', title: 'Cancel order', status: 'failed', needs_sign_in: false });
     view.text(when === 'after' ? `There.${lines}` : 'There.');
     view.receipts(
-      receiptsIn({
+      readReceipts({
         begins_at: 8,
         actions: [
           { tool: 'cancel', summary: 'Cancel order 1004', outcome: 'done', status: 200 },
