@@ -215,6 +215,11 @@ describe('agentd tools', () => {
   });
 
   test('call of a tool that writes needs --yes if there is no terminal', async () => {
+    for (const words of ['{"name"', '["ada"]', 'null'])
+      expect(await cli(['tools', 'call', 'look_up', words])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('the arguments are not a JSON object'),
+      });
     const refused = await cli(['tools', 'call', 'refund', '--token', '-'], await token());
     expect([refused.code, api.requests]).toEqual([2, []]);
     expect(refused.stderr).toContain('Pass --yes.');

@@ -1,3 +1,4 @@
+import { jsonObjectOrNull } from '../../channel/json-object.ts';
 import {
   type CallJournal,
   type CallReport,
@@ -91,12 +92,10 @@ export const command = defineCommand({
   },
 });
 
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (cause) {
-    throw usageError('the arguments are not JSON', `Pass one object, for example '{"id": 7}'.`, { cause });
-  }
+function parse(json: string): Readonly<Record<string, unknown>> {
+  const given = jsonObjectOrNull(json);
+  if (given !== null) return given;
+  throw usageError('the arguments are not a JSON object', `Pass one object, for example '{"id": 7}'.`);
 }
 
 async function readPerson(
