@@ -4,6 +4,7 @@ import type { AgentTurn, ToolAnswer } from '../../agent/index.ts';
 import type { Seal } from '../identity/seal.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
 import { maskSecrets } from '../settings/value.ts';
+import { mapTexts } from '../syntax/json.ts';
 
 /** What a run saw and said, as it is recorded (RECORD_RUNS). It contains no token and no secret of the settings. */
 export interface RecordedRun {
@@ -97,12 +98,5 @@ export function recordingRecord(turn_id: string): string {
 
 /** A copy without anything shaped like a token, and without these secrets, in values and in names of members. */
 export function maskedCopy<T>(value: T, secrets: readonly Secret[]): T {
-  const mask = (text: string) => maskSecrets(maskTokens(text), secrets);
-  const masked = (inner: unknown): unknown => {
-    if (typeof inner === 'string') return mask(inner);
-    if (Array.isArray(inner)) return inner.map(masked);
-    if (typeof inner !== 'object' || inner === null) return inner;
-    return Object.fromEntries(Object.entries(inner).map(([name, member]) => [mask(name), masked(member)]));
-  };
-  return masked(value) as T;
+  return mapTexts(value, (text) => maskSecrets(maskTokens(text), secrets)) as T;
 }

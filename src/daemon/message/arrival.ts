@@ -5,6 +5,7 @@ import type { ValidatedToken } from '../identity/identity.ts';
 import { withoutCodes } from '../linking/link-codes.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { maskTokens } from '../settings/secret.ts';
+import { mapTexts } from '../syntax/json.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { Services } from './services.ts';
@@ -104,15 +105,6 @@ export function maskMessage(message: IncomingMessage): IncomingMessage {
 
 /** Metadata with everything masked that looks like a token, except in the documented field. */
 function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {
-  const masked = maskValue(claims) as MessageMetadata;
+  const masked = mapTexts(claims, maskTokens) as MessageMetadata;
   return jwt_token === undefined ? masked : { ...masked, jwt_token };
-}
-
-function maskValue(value: unknown): unknown {
-  if (typeof value === 'string') return maskTokens(value);
-  if (Array.isArray(value)) return value.map(maskValue);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [maskTokens(name), maskValue(member)]),
-  );
 }

@@ -1,6 +1,5 @@
 import { AgentdError } from '../errors.ts';
 import { type Action, seenReplies, toQuestionId } from '../store/actions/actions.ts';
-import { ClaimLost } from '../store/failures.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
   type AnswerFacts,
@@ -14,10 +13,10 @@ import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { digestRecord } from '../tools/definition-digest.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
-import { turnKey } from './keys.ts';
 import { describeOutcome, lateAnswer } from './reply/ended-question.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
+import { answerQuestion, settleAction } from './settle-action.ts';
 import type {
   Answering,
   Deduplicated,
@@ -196,7 +195,8 @@ async function settle(
     };
   });
   for (const { actions, verdict } of waiting)
-    if (verdict === 'withdrawn') for (const action of actions) await withdraw(turn, action, services);
+    if (verdict === 'withdrawn')
+      for (const action of actions) await settleAction(action, 'withdrawn', turn, services);
   // A button answers only the question that it names.
   const meant = waiting.filter(({ names_action }) => named === undefined || names_action);
   const answered =
@@ -234,7 +234,7 @@ async function settle(
     };
     return { settlement, open };
   }
-  const isOurs = await decline(turn, actions, services);
+  const isOurs = await answerQuestion({ confirmed: [], declined: actions }, turn, services);
   const settlement: Settlement = isOurs ? declined(actions, turn, services, texts) : { kind: 'none' };
   return { settlement, open };
 }
@@ -271,21 +271,6 @@ function collectFacts(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
     has_changed_hands: principal.person === null && principal.reason === 'link_of_other_sender',
     accepted_at,
   };
-}
-
-/** Declines all actions of a question. @returns whether they were still pending. @throws ClaimLost */
-async function decline(turn: Turn, actions: AskedActions, { store }: Uses): Promise<boolean> {
-  const { accepted_at: answered_at } = turn;
-  const answer = { confirmed: [], declined: actions.map(({ action_id }) => action_id), answered_at };
-  const outcome = await store.actions.answer(turn.claim, answer, turnKey(turn));
-  if (outcome === 'lost') throw new ClaimLost();
-  return outcome === 'settled';
-}
-
-/** @throws ClaimLost */
-async function withdraw(turn: Turn, { action_id }: Action, { store }: Uses): Promise<void> {
-  const outcome = await store.actions.settle(turn.claim, action_id, 'withdrawn', turnKey(turn));
-  if (outcome === 'lost') throw new ClaimLost();
 }
 
 function declined(

@@ -74,3 +74,13 @@ export function treeFault(value: unknown, max: number): string | null {
 }
 
 const TOO_DEEP = `is nested more than ${DEPTH_MAX} levels deep`;
+
+/** The value with all its texts replaced, and the names of its members. */
+export function mapTexts(value: unknown, replace: (text: string) => string): unknown {
+  if (typeof value === 'string') return replace(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, replace));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [replace(name), mapTexts(member, replace)]),
+  );
+}

@@ -1,12 +1,11 @@
 import type { ToolAnswer } from '../../../agent/index.ts';
 import { findSendersLink } from '../../linking/find-link.ts';
 import type { Action } from '../../store/actions/actions.ts';
-import { ClaimLost } from '../../store/failures.ts';
 import { chooseCredentials } from '../../tools/choose-credential.ts';
 import { recordedSummary } from '../../tools/journal/action-record.ts';
-import { turnKey } from '../keys.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
+import { answerQuestion, settleAction } from '../settle-action.ts';
 import type { Runnable, Settlement } from '../turn.ts';
 import { type CarriedOut, carryOut } from './carry-out.ts';
 
@@ -51,7 +50,8 @@ export async function carryOutAll(
     if (done.outcome === 'stopped') return { outcome: 'made', made: [], left_out: [] };
     return done.outcome === 'made' ? { outcome: 'made', made: [done], left_out: [] } : done;
   }
-  if (!resumed && !(await recordAnswer(actions, declined, turn, services))) return { outcome: 'gone' };
+  if (!resumed && !(await answerQuestion({ confirmed: actions, declined }, turn, services)))
+    return { outcome: 'gone' };
   const made: CarriedOut[] = [];
   const left_out: LeftOut[] = [];
   let cause: LeftOut['cause'] | null = null;
@@ -60,7 +60,7 @@ export async function carryOutAll(
     const done = cause === null ? await carryOutOne(action, turn, services, run) : null;
     if (done === null) {
       cause ??= turn.stopped?.hasEnded ? 'stopped' : 'sign_in';
-      await leaveOut(action, turn, services);
+      await settleAction(action, 'withdrawn', turn, services);
       left_out.push({ tool: action.tool, summary: recordedSummary(services.seal, action), cause });
       continue;
     }
@@ -68,20 +68,6 @@ export async function carryOutAll(
     if (!hasSucceeded(done, run)) cause = 'earlier_action';
   }
   return { outcome: 'made', made, left_out };
-}
-
-/** @returns whether the question was still open. @throws ClaimLost */
-async function recordAnswer(
-  confirmed: readonly Action[],
-  declined: readonly Action[],
-  turn: Runnable,
-  { store }: RunServices,
-): Promise<boolean> {
-  const ids = (actions: readonly Action[]) => actions.map(({ action_id }) => action_id);
-  const answer = { confirmed: ids(confirmed), declined: ids(declined), answered_at: turn.accepted_at };
-  const outcome = await store.actions.answer(turn.claim, answer, turnKey(turn));
-  if (outcome === 'lost') throw new ClaimLost();
-  return outcome === 'settled';
 }
 
 /** Why an action is not carried out; null if it is. Throws if the run has ended, so that a repeated run continues. */
@@ -119,13 +105,6 @@ async function carryOutOne(
   const tools = { ...run.tools, confirmation: null };
   const done = await carryOut({ action, resumed: wasSent(action) }, turn, services, { ...run, tools });
   return done.outcome === 'made' ? done : null;
-}
-
-/** Records that a confirmed action is not carried out. @throws ClaimLost */
-async function leaveOut({ action_id }: Action, turn: Runnable, { store }: RunServices): Promise<void> {
-  // `gone` if it was withdrawn before, for example because the session has ended.
-  const outcome = await store.actions.settle(turn.claim, action_id, 'withdrawn', turnKey(turn));
-  if (outcome === 'lost') throw new ClaimLost();
 }
 
 function hasSucceeded({ action_id, told }: CarriedOut, { journal }: Run): boolean {

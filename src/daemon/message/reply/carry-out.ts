@@ -6,8 +6,8 @@ import { openActionText, recordedSummary } from '../../tools/journal/action-reco
 import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../../tools/perform-call.ts';
 import type { ToolArguments } from '../../tools/tool.ts';
-import { turnKey } from '../keys.ts';
 import type { Services } from '../services.ts';
+import { settleAction } from '../settle-action.ts';
 import type { Answering, Deduplicated, Locked, Resolved } from '../turn.ts';
 
 type Uses = Pick<Services, 'store' | 'seal' | 'tools'>;
@@ -72,7 +72,7 @@ export async function carryOut(
   const begin = async () => {
     // If the store fails, it may have recorded the begin all the same.
     isBegun = true;
-    isBegun = await settle(action, turn, 'started', services);
+    isBegun = await settleAction(action, 'started', turn, services);
     return isBegun;
   };
   let executed: Executed | { outcome: 'stopped' };
@@ -88,20 +88,8 @@ export async function carryOut(
     return { outcome: 'made', action_id, told: { tool, summary, answer: executed.answer } };
   if (executed.outcome !== 'changed') return executed;
   const asked = executed.call === null ? null : await run.tools.confirmation?.ask(executed.call);
-  const isPending = asked?.outcome === 'waits' || (await settle(action, turn, 'withdrawn', services));
+  const isPending = asked?.outcome === 'waits' || (await settleAction(action, 'withdrawn', turn, services));
   return isPending ? { outcome: 'changed', summary } : { outcome: 'gone' };
-}
-
-/** @returns whether the action was still pending. @throws ClaimLost */
-async function settle(
-  { action_id }: Action,
-  turn: Answering & Deduplicated & Locked,
-  to: 'started' | 'withdrawn',
-  { store: { actions } }: Uses,
-): Promise<boolean> {
-  const outcome = await actions.settle(turn.claim, action_id, to, turnKey(turn));
-  if (outcome === 'lost') throw new ClaimLost();
-  return outcome === 'settled';
 }
 
 /**
