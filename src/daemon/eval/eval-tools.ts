@@ -1,5 +1,5 @@
 import { isObject } from '../../channel/json-object.ts';
-import { callKey, NOT_RECORDED } from '../replay/replay-tools.ts';
+import { NOT_RECORDED, RecordedCalls } from '../replay/replay-tools.ts';
 import { reducedForNobody } from '../tools/answer.ts';
 import { unbindParameters } from '../tools/bind-parameters.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
@@ -14,12 +14,14 @@ import type { EvalCase, RecordedResult, Stub } from './read-cases.ts';
  */
 export function evalTools(registry: ToolRegistry, one: EvalCase): ToolRegistry {
   const known = new WeakMap<Tool, Tool>();
-  const recorded = new RecordedResults(one.recorded);
+  // The daemon asks again, so that the question is a part of the evaluation.
+  const recorded = one.recorded.filter((result) => !waitsForPerson(result));
+  const results = { calls: new RecordedCalls(recorded), tools: new Set(recorded.map(({ tool }) => tool)) };
   return {
     ...registry,
     tools: () =>
       registry.tools().map((tool) => {
-        const replaced = known.get(tool) ?? replacedTool(tool, one, recorded);
+        const replaced = known.get(tool) ?? replacedTool(tool, one, results);
         known.set(tool, replaced);
         return replaced;
       }),
@@ -34,10 +36,16 @@ export function unknownTools(registry: ToolRegistry, { stubs, recorded }: EvalCa
   );
 }
 
-function replacedTool(tool: Tool, one: EvalCase, recorded: RecordedResults): Tool {
+/** The recorded results of one run, and the tools that it called. */
+interface Results {
+  calls: RecordedCalls<RecordedResult>;
+  tools: ReadonlySet<string>;
+}
+
+function replacedTool(tool: Tool, one: EvalCase, { calls, tools }: Results): Tool {
   const stubs = one.stubs.get(tool.name) ?? [];
   const isOwn = tool.source.kind === 'built-in' && tool.credentials === 'none';
-  const hasRecorded = recorded.has(tool.name);
+  const hasRecorded = tools.has(tool.name);
   if (isOwn && stubs.length === 0 && !hasRecorded) return tool;
   const isLive = one.tools === 'live' && tool.effect === 'read';
   return Object.freeze({
@@ -47,7 +55,7 @@ function replacedTool(tool: Tool, one: EvalCase, recorded: RecordedResults): Too
     send(args: ToolArguments, call: ToolCall): Promise<Sent> {
       const stub = stubs.find((candidate) => fits(candidate.args, args));
       if (stub) return Promise.resolve(stubbed(tool, stub, call));
-      const known = recorded.next(tool, args);
+      const known = calls.next(tool.name, unbindParameters(tool, args));
       if (known) return Promise.resolve(answered(known));
       if (isLive) return tool.send(args, call);
       return Promise.resolve(
@@ -83,29 +91,4 @@ export function fits(wanted: unknown, given: unknown): boolean {
 /** Whether a call was not made, because it waits for the person to confirm it. */
 export function waitsForPerson({ answer }: Pick<RecordedResult, 'answer'>): boolean {
   return answer.ok && isObject(answer.result) && answer.result.waits_for_confirmation === true;
-}
-
-/** The recorded results of one run: of several equal calls each the next one, and the last one again. */
-class RecordedResults {
-  readonly #results = new Map<string, RecordedResult[]>();
-  readonly #tools = new Set<string>();
-
-  constructor(recorded: readonly RecordedResult[]) {
-    for (const one of recorded) {
-      // The daemon asks again, so that the question is a part of the evaluation.
-      if (waitsForPerson(one)) continue;
-      const key = callKey(one.tool, one.args);
-      this.#results.set(key, [...(this.#results.get(key) ?? []), one]);
-      this.#tools.add(one.tool);
-    }
-  }
-
-  has(tool: string): boolean {
-    return this.#tools.has(tool);
-  }
-
-  next(tool: Tool, args: ToolArguments): RecordedResult | undefined {
-    const left = this.#results.get(callKey(tool.name, unbindParameters(tool, args)));
-    return left && left.length > 1 ? left.shift() : left?.[0];
-  }
 }

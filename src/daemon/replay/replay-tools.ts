@@ -1,6 +1,6 @@
 import type { AgentTool, ToolAnswer } from '../../agent/index.ts';
 import type { RecordedRun } from '../agent/recording.ts';
-import { bindTools } from '../tools/bind-tools.ts';
+import { bindTools, WAITS_FOR_PERSON } from '../tools/bind-tools.ts';
 import type { ToolRun } from '../tools/perform-call.ts';
 import { canonicalJson, readArguments } from '../tools/schema/read-arguments.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -37,12 +37,12 @@ export function replayTools(
 ): AgentTool[] {
   const hadMemory = recorded.tools.some(({ name }) => name === 'recall');
   const audience = { memory_of: hadMemory ? 'replay' : null, shared: recorded.given.shared };
-  const answers = new RecordedAnswers(recorded);
+  const recordedCalls = new RecordedCalls(recorded.tool_calls);
   return bindTools(tools, { ...run, audience }).map((tool) => ({
     ...tool,
     async call(given: unknown) {
       run.limit.throwIfEnded();
-      const known = answers.next(tool.name, given);
+      const known = recordedCalls.next(tool.name, given)?.answer ?? null;
       const isLive = known === null && live_reads && tool.effect === 'read';
       const answer = known ?? (isLive ? await tool.call(given) : unrecorded(tool));
       const from =
@@ -63,21 +63,18 @@ export function callKey(tool: string, args: unknown): string {
   return canonicalJson([tool, parseArguments(args) ?? {}]);
 }
 
-class RecordedAnswers {
-  readonly #answers = new Map<string, ToolAnswer[]>();
+/** The recorded calls of a run: of several equal calls each the next one, and the last one again. */
+export class RecordedCalls<Call extends { tool: string; args: unknown }> {
+  readonly #left: ReadonlyMap<string, Call[]>;
 
-  constructor({ tool_calls }: RecordedRun) {
-    for (const { tool, args, answer } of tool_calls) {
-      const key = callKey(tool, args);
-      this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer]);
-    }
+  constructor(recorded: readonly Call[]) {
+    this.#left = Map.groupBy(recorded, ({ tool, args }) => callKey(tool, args));
   }
 
-  /** The last recorded answer is repeated. Null if the call was not recorded. */
-  next(tool: string, args: unknown): ToolAnswer | null {
-    const left = this.#answers.get(callKey(tool, args));
-    if (left === undefined) return null;
-    return (left.length > 1 ? left.shift() : left[0]) ?? null;
+  /** Null if the call was not recorded. */
+  next(tool: string, args: unknown): Call | null {
+    const left = this.#left.get(callKey(tool, args));
+    return (left && left.length > 1 ? left.shift() : left?.[0]) ?? null;
   }
 }
 
@@ -85,7 +82,5 @@ function unrecorded({ effect, confirm }: AgentTool): ToolAnswer {
   if (effect === 'read') return { ok: false, message: NOT_RECORDED };
   if (confirm === 'never')
     return { ok: false, message: 'The call was held: writes are not made when a run is replayed.' };
-  const message =
-    'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
-  return { ok: true, result: { waits_for_confirmation: true, message } };
+  return { ok: true, result: { waits_for_confirmation: true, message: WAITS_FOR_PERSON } };
 }

@@ -106,6 +106,10 @@ function isJournaled({ effect, source }: Tool): boolean {
   return effect === 'write' && source.kind !== 'built-in';
 }
 
+/** What the agent is told of a call that the person must confirm. */
+export const WAITS_FOR_PERSON =
+  'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
+
 const REPLACES =
   'The question that was still open is withdrawn. Call its actions again if the person still wants them.';
 
@@ -120,9 +124,7 @@ async function ask(call: CompleteCall, run: ToolRun): Promise<CallOutcome> {
     );
   const asked = await run.confirmation.ask(call);
   if (asked.outcome === 'refused') return refusal(asked.reason, asked.message);
-  const waits =
-    'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
-  const message = asked.replaces ? `${waits} ${REPLACES}` : waits;
+  const message = asked.replaces ? `${WAITS_FOR_PERSON} ${REPLACES}` : WAITS_FOR_PERSON;
   return {
     answer: { ok: true, result: { waits_for_confirmation: true, message } },
     reason: WAITS,
