@@ -1,6 +1,5 @@
-import { streamText } from 'ai';
+import { askModel } from '../agent/llm/ask-model.ts';
 import { loadModels, type Model } from '../agent/llm/model.ts';
-import { modelFailure } from '../agent/llm/model-failure.ts';
 import { retryModelCall } from '../agent/llm/model-fallback.ts';
 import type { ModelSettings } from '../agent/model-servers.ts';
 import { fencedJson } from '../agent/prompt.ts';
@@ -35,7 +34,7 @@ export async function createJudge(settings: ModelSettings): Promise<Judge> {
 }
 
 async function ask(model: Model, criterion: string, { turns }: CaseRun): Promise<string> {
-  const abortSignal = AbortSignal.timeout(JUDGE_MS);
+  const signal = AbortSignal.timeout(JUDGE_MS);
   const conversation = turns.map(({ said, reply }) => fencedJson({ person: said, assistant: reply }));
   const content = maskTokens(
     [
@@ -43,20 +42,7 @@ async function ask(model: Model, criterion: string, { turns }: CaseRun): Promise
       `<conversation>\n${conversation.join('\n')}\n</conversation>`,
     ].join('\n'),
   );
-  const call = async () => {
-    let failure: unknown = null;
-    const result = streamText({
-      ...{ model, instructions: INSTRUCTIONS, messages: [{ role: 'user' as const, content }] },
-      ...{ temperature: 0, maxOutputTokens: MAX_OUTPUT_TOKENS, maxRetries: 0, abortSignal },
-      onError: ({ error }) => {
-        failure = error;
-      },
-    });
-    let text = '';
-    for await (const piece of result.textStream) text += piece;
-    abortSignal.throwIfAborted();
-    if (failure !== null) throw modelFailure(failure);
-    return text;
-  };
-  return retryModelCall(call, { signal: abortSignal, deadline: Date.now() + JUDGE_MS });
+  const request = { model, instructions: INSTRUCTIONS, content, signal };
+  const call = () => askModel({ ...request, temperature: 0, maxOutputTokens: MAX_OUTPUT_TOKENS });
+  return retryModelCall(call, { signal, deadline: Date.now() + JUDGE_MS });
 }

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { PersonKey } from '../identity/identity.ts';
 import { foldText } from '../texts/fold-text.ts';
 import type { GuardUser } from './verdict.ts';
 
@@ -9,13 +8,7 @@ import type { GuardUser } from './verdict.ts';
  * and the `user_id` together, so that nobody can lock out somebody else by claiming their id. Keys are JSON, so that
  * two users never share a key, whatever their ids are, and no key is a prefix of another.
  */
-export function guardUser(sender: {
-  platform: string;
-  user_id: string;
-  person: PersonKey | null;
-  /** Null if the platform verifies the sender. */
-  address: string | null;
-}): GuardUser {
+export function guardUser(sender: Omit<GuardUser, 'key'>): GuardUser {
   return { ...sender, key: JSON.stringify([sender.platform, ...senderKey(sender)]) };
 }
 

@@ -1,4 +1,3 @@
-import type { Usage } from '../agent/model-meter.ts';
 import { type ErrorCode, StoreUnavailable } from '../errors.ts';
 import type { StoredTurn } from '../session/session.ts';
 import type { NewPendingAction } from '../store/actions/actions.ts';
@@ -7,7 +6,6 @@ import { ANONYMOUS_ANSWER_MS, clientOfKey } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/sessions/turns.ts';
 import { identifyConfirmer } from '../tools/confirmation/judge-answer.ts';
 import type { CompleteReply, ReplyQuestion } from './outlet.ts';
-import type { RunRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -146,13 +144,9 @@ function receiptLines({ reply, receipts, asked }: Answered): StoredTurn['receipt
 
 /** How a turn ended, and when. */
 type End = { finished_at: number } & (
-  | {
-      reply: string;
-      stopped: boolean;
-      usage: Usage | null;
-      run_record: RunRecord;
+  | (Pick<Answered, 'reply' | 'stopped' | 'usage' | 'run_record'> & {
       receipt_lines: StoredTurn['receipt_lines'] | null;
-    }
+    })
   | { failure: ErrorCode }
 );
 

@@ -1,6 +1,6 @@
 import type { ChannelText, SettingRecord } from '../../channel/index.ts';
 import { type SettingGroup, textsSchema } from './reference.ts';
-import { SOURCES_SCHEMA, TEXT } from './tools-schema.ts';
+import { NAME_FORM, SOURCES_SCHEMA, TEXT } from './tools-schema.ts';
 import { fileSetting, rightForm } from './value.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
@@ -117,7 +117,7 @@ const AGENTS_SCHEMA: JsonSchema = {
   items: {
     type: 'object',
     properties: {
-      name: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
+      name: { type: 'string', pattern: NAME_FORM.source },
       instructions: {
         ...TEXT,
         description: 'Text, or the path of a text file. Default: AGENT_INSTRUCTIONS.',

@@ -16,6 +16,8 @@ export const CREDENTIAL = {
   },
   additionalProperties: false,
 };
+/** The form of the names of tools, which all models accept, and of agents. */
+export const NAME_FORM = /^[A-Za-z0-9_-]{1,64}$/;
 /** The form of a name in `secrets`. */
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const SECRETS = {
@@ -83,7 +85,7 @@ const CONFIRM = {
 const TOOL = {
   as: {
     ...TEXT,
-    pattern: '^[A-Za-z0-9_-]{1,64}$',
+    pattern: NAME_FORM.source,
     description: 'The name of the tool, instead of the generated one.',
   },
   effect: { enum: ['read', 'write'], description: 'Whether a call changes anything.' },

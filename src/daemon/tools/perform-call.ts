@@ -1,5 +1,5 @@
 import type { ToolAnswer } from '../../agent/index.ts';
-import type { ToolStatus } from '../../channel/index.ts';
+import type { ConversationEvent } from '../../channel/index.ts';
 import type { RequestContext } from '../agent/context.ts';
 import type { Log } from '../process/log.ts';
 import type { Cancellation } from '../time/cancellation.ts';
@@ -22,20 +22,10 @@ import type { CallJournal, JournaledWrite, WriteOutcome } from './journal/turn-j
 import type { CompleteCall, PersonClaims, Sent, Tool, ToolArguments, ToolAudience } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-export interface ToolProgress extends ToolEnd {
-  tool_name: string;
-  /** The name for people. Absent if the tool has none. */
-  title?: string;
-  status: ToolStatus;
-}
-
+/** What the reader of an answer is told about a call. */
+export type ToolProgress = Omit<Extract<ConversationEvent, { type: 'tool_call' }>, 'type'>;
 /** What the reader is told about the end of a call, besides its status. */
-export interface ToolEnd {
-  /** Whose credentials the call carried. Absent if it carried none. */
-  credentials?: 'user' | 'default' | 'exchange';
-  /** Set if the person must sign in first. */
-  sign_in_needed?: true;
-}
+export type ToolEnd = Pick<ToolProgress, 'credentials' | 'sign_in_needed'>;
 
 /** The names of a tool in its progress. */
 export function pickNames({ name, title }: Tool): Pick<ToolProgress, 'tool_name' | 'title'> {

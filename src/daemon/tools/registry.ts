@@ -2,6 +2,7 @@ import type { Log } from '../process/log.ts';
 import { memoryBackend } from '../settings/backends.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
+import { NAME_FORM } from '../settings/tools-schema.ts';
 import { createGetUser } from './built-in/get-user.ts';
 import { createMemoryTools, createMyActions } from './built-in/own-tools.ts';
 import { isConfirmLabel } from './confirmation/confirm-label.ts';
@@ -13,7 +14,7 @@ import { closeSchema } from './schema/schema-parts.ts';
 import type { SourceEntry } from './source-entry.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
-import { findSameNames, TOOL_NAME } from './tool-names.ts';
+import { findSameNames } from './tool-names.ts';
 
 interface RegistryParts {
   access: ToolAccess;
@@ -97,7 +98,7 @@ export function admitTool(given: Tool, source: ToolSourceInfo): Tool {
   const tool = { ...given };
   const { name, effect, confirm_label, public: shown, bind, hide } = tool;
   if (tool.source !== source) throw new Error('it names a source that is not its own');
-  if (!TOOL_NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
+  if (!NAME_FORM.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
   if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
   const confirm = readConfirmPolicy(tool.confirm);
   if (!('policy' in confirm)) throw new Error('its `confirm` is no policy');

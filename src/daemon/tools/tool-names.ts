@@ -1,9 +1,7 @@
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { NAME_FORM } from '../settings/tools-schema.ts';
 import type { McpEntry } from './source-entry.ts';
 import type { Tool } from './tool.ts';
-
-/** The names that all models accept. */
-export const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * The name under which a tool of a source is offered (agentd-agent(7), "Names").
@@ -17,7 +15,7 @@ export function toolName(prefix: string, own: string, as?: string): string {
 
 /** What is wrong with the name that `toolName` made. Null if nothing is. */
 export function findNameProblem(name: string): Pick<SettingProblem, 'value' | 'problem' | 'right'> | null {
-  if (TOOL_NAME.test(name)) return null;
+  if (NAME_FORM.test(name)) return null;
   return {
     value: name,
     problem: 'is a name of more than 64 characters',

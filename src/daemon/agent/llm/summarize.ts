@@ -1,11 +1,10 @@
-import { streamText } from 'ai';
 import type { PastExchange, SummaryRequest } from '../../../agent/index.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import { cutText } from '../../texts/printable.ts';
 import { fencedJson, fittingExchanges } from '../prompt.ts';
+import { askModel } from './ask-model.ts';
 import { BudgetExhausted, meteredModel } from './metered-model.ts';
 import type { Model } from './model.ts';
-import { modelFailure } from './model-failure.ts';
 
 /** Maximum length of each message and reply that the model is given, characters. */
 const TEXT_MAX = 4000;
@@ -28,25 +27,19 @@ export async function summarize(
   request: SummaryRequest,
   { tokens, temperature, maxOutputTokens }: SummarySettings,
 ): Promise<string> {
-  let failure: unknown = null;
-  const result = streamText({
-    model: meteredModel(model, request.meter),
-    instructions: buildInstructions(request),
-    messages: [{ role: 'user', content: renderConversation(request, tokens) }],
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    maxRetries: 0,
-    abortSignal: request.signal,
-    onError: ({ error }) => {
-      failure = error;
-    },
-  });
-  let text = '';
-  for await (const piece of result.textStream) text += piece;
-  request.signal.throwIfAborted();
-  if (failure instanceof BudgetExhausted) throw new Error('AGENT_DAILY_TOKENS are used up');
-  if (failure !== null) throw modelFailure(failure);
-  return text;
+  try {
+    return await askModel({
+      model: meteredModel(model, request.meter),
+      instructions: buildInstructions(request),
+      content: renderConversation(request, tokens),
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      signal: request.signal,
+    });
+  } catch (error) {
+    if (error instanceof BudgetExhausted) throw new Error('AGENT_DAILY_TOKENS are used up');
+    throw error;
+  }
 }
 
 function buildInstructions({ max_characters }: SummaryRequest): string {

@@ -7,11 +7,11 @@ import {
 } from '../../agents/agent-entry.ts';
 import type { SettingProblem } from '../problem.ts';
 import type { StructuredValue } from '../sources.ts';
+import { NAME_FORM } from '../tools-schema.ts';
 import { ConfigNode, refuseRepeatedNames } from './config-node.ts';
 
 const KEYS = ['name', 'instructions', 'tools', 'model', 'memory', 'when', 'canary'];
 const CONDITIONS = ['channel', 'tenant_id', 'workspace', 'locale'] as const;
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** Maximum number of agents. Each message is compared with them one by one. */
 const AGENTS_MAX = 100;
 
@@ -64,7 +64,7 @@ function readAgent(node: ConfigNode, channels: readonly string[]): AgentEntry | 
 
 function readName(node: ConfigNode): string | undefined {
   const name = node.text('1 to 64 letters, digits, `_` and `-`');
-  if (name === undefined || NAME.test(name)) return name;
+  if (name === undefined || NAME_FORM.test(name)) return name;
   return node.refuseValue('is not a name', '1 to 64 letters, digits, `_` and `-`');
 }
 

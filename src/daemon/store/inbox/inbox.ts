@@ -1,4 +1,4 @@
-import type { ConfirmableAction, IncomingMessage, JsonObject } from '../../../channel/index.ts';
+import type { IncomingMessage, JsonObject, ReplyConfirmation } from '../../../channel/index.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Claim } from '../claims/claims.ts';
@@ -289,25 +289,12 @@ export interface InboxEdit {
   text: string;
 }
 
-/** The question at the end of a reply, as its channel needs it. */
-export interface StoredQuestion {
-  /** Id of the question, or of the link code. */
-  id: string;
+/** The question at the end of a reply, as its channel needs it; or a link code, under its id. */
+export interface StoredQuestion extends Omit<ReplyConfirmation, 'lead' | 'question'> {
   /** Where the question begins in the reply. */
   begins_at: number;
-  /** Labels of the buttons. */
-  confirm: string;
-  decline: string;
   /** How many characters at the end of the reply say how to answer in words. Absent: none. */
   how?: number;
-  /** `ReplyConfirmation.heading`. */
-  heading?: string;
-  /** `ReplyConfirmation.as_line`. */
-  as_line?: string;
-  /** `ReplyConfirmation.part_line`. */
-  part_line?: string;
-  /** Absent if the daemon that stored it did not know it. */
-  actions?: readonly ConfirmableAction[];
 }
 
 /** A message that a platform delivered, as it is screened. */

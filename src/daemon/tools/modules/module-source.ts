@@ -3,12 +3,12 @@ import { isObject } from '../../../channel/json-object.ts';
 import { importModule, provideContracts, type Refusal, unfit } from '../../channels/modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from '../../channels/modules/locate-module.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
+import { NAME_FORM } from '../../settings/tools-schema.ts';
 import { isConfirmLabel, RIGHT_CONFIRM_LABEL } from '../confirmation/confirm-label.ts';
 import { readConfirmPolicy, unknownArguments } from '../confirmation/confirm-policy.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';
 import type { JsonSchema, Tool, ToolSourceInfo } from '../tool.ts';
-import { TOOL_NAME } from '../tool-names.ts';
 import { createModuleTool } from './module-tool.ts';
 
 const WANTED = 'a tool, or a list of tools, as default export (agentd-agent(7), "Modules")';
@@ -56,7 +56,7 @@ const OPTIONAL_TEXT: MemberCheck = { right: 'a text', fits: (value) => value ===
 const MEMBERS: Readonly<Record<keyof ToolDefinition, MemberCheck>> = {
   name: {
     right: '1 to 64 letters, digits, `_` and `-`',
-    fits: (value) => typeof value === 'string' && TOOL_NAME.test(value),
+    fits: (value) => typeof value === 'string' && NAME_FORM.test(value),
   },
   title: OPTIONAL_TEXT,
   description: { right: 'a text for the model: what the tool does, and when to use it', fits: isText },

@@ -2,8 +2,7 @@ import { isConfirmLabel, RIGHT_CONFIRM_LABEL } from '../../../tools/confirmation
 import { type ConfirmPolicy, readConfirmPolicy } from '../../../tools/confirmation/confirm-policy.ts';
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
-import { TOOL_NAME } from '../../../tools/tool-names.ts';
-import { CREDENTIALS, toolKeys } from '../../tools-schema.ts';
+import { CREDENTIALS, NAME_FORM, toolKeys } from '../../tools-schema.ts';
 import type { ConfigNode } from '../config-node.ts';
 
 const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
@@ -52,7 +51,7 @@ function given<T>(node: ConfigNode, read: (node: ConfigNode) => T | undefined): 
 function readToolName(node: ConfigNode): string | undefined {
   const right = 'a name of 1 to 64 letters, digits, underscores and hyphens';
   const name = node.text(right);
-  if (name === undefined || TOOL_NAME.test(name)) return name;
+  if (name === undefined || NAME_FORM.test(name)) return name;
   return node.refuseValue('is not a name that a model can call', right);
 }
 
