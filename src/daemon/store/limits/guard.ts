@@ -60,9 +60,14 @@ export interface GuardList {
   sessions: (SessionTurns & { session_id: string })[];
 }
 
-interface StoredGuardUser extends GuardUserState {
+interface StoredGuardUser extends Pick<GuardUserState, 'user' | 'circuit'> {
   expires_at: number;
+  since: number;
+  messages: readonly StoredHit[];
 }
+
+/** When a message was sent, ms after `since`, how much later it was counted, and the hash of its text. */
+type StoredHit = readonly [after_ms: number, late_ms: number, text: string];
 
 export const GUARD_USER: Kind<StoredGuardUser> = {
   name: 'guard_user',
@@ -149,22 +154,32 @@ export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimit
   const seen = seenMessage(tx, user.platform, message_id);
   const before = {
     verdict: seen.verdict,
-    user: stored,
+    user: stored && unpacked(stored),
     turns: tx.get(GUARD_TURNS, tag),
   };
   const { verdict, state: after, user_expires_at } = judge(before, message, limits, tx.now);
   if (verdict.repeated) return verdict;
   noteSeen(tx, user.platform, message_id, { ...seen, verdict, user_id: user.user_id });
   if (after.user !== null) {
-    tx.put(GUARD_USER, user.key, {
-      user: after.user.user,
-      circuit: after.user.circuit,
-      messages: after.user.messages,
-      expires_at: Math.max(stored?.expires_at ?? 0, user_expires_at),
-    });
+    const expires_at = Math.max(stored?.expires_at ?? 0, user_expires_at);
+    tx.put(GUARD_USER, user.key, { ...packed(after.user), expires_at });
   }
   if (after.turns !== null && after.turns !== before.turns) putTurns(tx, tag, after.turns, before.turns);
   return verdict;
+}
+
+function unpacked({ user, circuit, since, messages }: StoredGuardUser): GuardUserState {
+  const hits = messages.map(([after_ms, late_ms, text]) => {
+    const at = since + after_ms;
+    return { at, counted_at: at + late_ms, text };
+  });
+  return { user, circuit, messages: hits };
+}
+
+function packed({ user, circuit, messages }: GuardUserState): Omit<StoredGuardUser, 'expires_at'> {
+  const since = messages[0]?.at ?? 0;
+  const hits = messages.map(({ at, counted_at, text }) => [at - since, counted_at - at, text] as const);
+  return { user, circuit, since, messages: hits };
 }
 
 /**

@@ -273,7 +273,7 @@ export class PersonMatch {
    * Whether the guard's counters belong to the person or user. They also belong to a person if they count an anonymous
    * web client that claimed the same user id as a session of the person. @param state null if only the key is known.
    */
-  guard(key: string, state: GuardUserState | null): boolean {
+  guard(key: string, state: Pick<GuardUserState, 'user'> | null): boolean {
     const [platform = '', kind, ...ids] = JSON.parse(key) as string[];
     const user_id = ids.at(-1) ?? '';
     if (kind === 'person' && this.#isPerson(ids[0] as PersonKey)) return true;
