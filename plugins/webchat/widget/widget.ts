@@ -6,7 +6,7 @@ import { type AskForToken, TokenSource } from './talk/token.ts';
 import { type Texts, textsWith, translationFor } from './texts.ts';
 import { button, h, icon, set } from './view/dom.ts';
 import { dress, type Theme } from './view/dress.ts';
-import { Panel } from './view/panel.ts';
+import { Panel, type PanelOptions } from './view/panel.ts';
 import { createLoader } from './view/parts.ts';
 
 /** The controls of the widget that the page can use. */
@@ -200,24 +200,15 @@ export interface SiteConfiguration {
 }
 
 /** The site's options. Attributes of the script element have priority over the site's configuration object. */
-export interface Options {
+export interface Options extends PanelOptions {
   /** Address of the service, without a slash at the end. */
   base: string;
   texts: Texts;
-  suggestions: readonly string[];
   theme: Theme;
-  /** Address of an image: the avatar of the assistant. */
-  logo: string | null;
-  /** A line that is always shown below the input field, for example that answers come from an AI. */
-  notice: string | null;
   /** Address of the site's sign-in. Empty: only the event is sent. Null: there is no button. */
   sign_in_url: string | null;
-  /** Whether an answer says whose credentials it used. */
-  credentials: boolean;
   /** Whether a signed-in person is offered to continue on a chat platform. */
   continue: boolean;
-  /** Whether answers have thumbs. */
-  feedback: boolean;
   /** Whether the conversation outlives its tab. */
   history: boolean;
   side: 'start' | 'end';

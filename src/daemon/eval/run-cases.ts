@@ -5,14 +5,10 @@ import type { EvalCase } from './read-cases.ts';
 import { type CaseRun, type EvalParts, runCase } from './run-case.ts';
 
 /** The outcome of a case, as `agentd eval --json` prints it. */
-export interface CaseResult {
-  file: string;
-  line: number | null;
-  name: string;
+export interface CaseResult extends Pick<EvalCase, 'file' | 'line' | 'name' | 'repeat'> {
   passed: boolean;
   /** How many of `repeat` runs have passed. */
   passed_runs: number;
-  repeat: number;
   /** Of all runs together. */
   calls: number;
   tokens: number;

@@ -74,16 +74,11 @@ export interface BlockedByCircuit {
   retry_after_ms: number;
 }
 
-export interface BlockedByTurnLimit {
+export interface BlockedByTurnLimit extends SessionTurns {
   allowed: false;
   reason: 'turn_limit';
   /** Whether this is the first blocked message of the session. */
   first: boolean;
-  turns: number;
-  max: number;
-  blocked: number;
-  /** When the session ends if no more messages arrive, ms since the epoch. */
-  ends_at: number;
 }
 
 /** The count of a session: turns that passed, and messages that were blocked since. */
@@ -92,7 +87,7 @@ export interface SessionTurns {
   blocked: number;
   /** The limit at the time of the count. */
   max: number;
-  /** ms since the epoch. */
+  /** When the session ends if no more messages arrive, ms since the epoch. */
   ends_at: number;
 }
 

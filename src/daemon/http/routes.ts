@@ -21,8 +21,9 @@ export interface AgentsSeen {
 }
 
 /** What `GET /` tells. */
-interface HealthParts {
+export interface HealthParts {
   channels: readonly ActiveChannel[];
+  /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
   findOutage?: FindOutage;
   /** Read at each request: they may change. */
   readonly agents: AgentsSeen;

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import type { ChannelHealth, Route } from '../../channel/index.ts';
+import type { Route } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
 import type { Log } from '../process/log.ts';
@@ -30,21 +30,14 @@ import { receive, validateToken } from './received-request.ts';
 import { keepRefusals, Refusals } from './refusals.ts';
 import { requestId, warnOfForwarded } from './request-id.ts';
 import { answer, routeHeaders } from './respond.ts';
-import {
-  type ActiveChannel,
-  type AgentsSeen,
-  createRouter,
-  type FindOutage,
-  findRoute,
-  routes,
-} from './routes.ts';
+import { createRouter, findRoute, type HealthParts, routes } from './routes.ts';
 
 /** How long a proxy may still send requests on connections that it has kept, ms. */
 const LAST_REQUESTS = 2500;
 /** Time in which the last answers must be sent when the server closes, ms. */
 const FAREWELL = 1000;
 
-interface ServerParts {
+interface ServerParts extends HealthParts {
   /** The limits are read at each request: they may change. */
   readonly settings: Settings;
   store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
@@ -53,15 +46,8 @@ interface ServerParts {
   clock: Clock;
   observer: Pick<Observer, 'requestEnded'>;
   sequencer: RequestSequencer;
-  channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
-  /** Read at each request: they may change. */
-  readonly agents: AgentsSeen;
-  /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
-  findOutage?: FindOutage;
-  /** The state of the renewal of tokens. Absent if they are not renewed. */
-  renewal?: () => ChannelHealth;
   /** Maximum time for a request to arrive, ms; for tests. */
   requestTimeout?: number;
 }

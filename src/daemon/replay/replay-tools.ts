@@ -1,16 +1,12 @@
 import type { AgentTool, ToolAnswer } from '../../agent/index.ts';
-import type { RecordedRun } from '../agent/recording.ts';
+import type { RecordedRun, RecordedToolCall } from '../agent/recording.ts';
 import { bindTools, WAITS_FOR_PERSON } from '../tools/bind-tools.ts';
 import type { ToolRun } from '../tools/perform-call.ts';
 import { canonicalJson, readArguments } from '../tools/schema/read-arguments.ts';
 import type { Tool } from '../tools/tool.ts';
 
 /** A call of a replayed run. `held`: a write that was not recorded; it was not made. */
-export interface ReplayedCall {
-  tool: string;
-  effect: 'read' | 'write';
-  args: unknown;
-  answer: ToolAnswer;
+export interface ReplayedCall extends RecordedToolCall {
   from: 'recording' | 'live' | 'not_recorded' | 'held';
 }
 

@@ -15,9 +15,7 @@ interface Entry {
 }
 
 /** The part of an entry that applies to all of its tools. */
-interface SourcePolicy {
-  /** Prefix of the names of its tools. */
-  readonly name: string;
+export interface SourcePolicy {
   /** If absent, the policy depends on the effect and the origin. `user-or-default` means `user` for writes. */
   readonly credentials?: CredentialPolicy;
   /** Where the requests carry the credential. Default: as a bearer token. */
@@ -27,7 +25,13 @@ interface SourcePolicy {
   readonly exchange?: ExchangeEntry;
 }
 
-export interface OpenApiEntry extends Entry, SourcePolicy {
+/** An entry of a source with an address. */
+interface NamedEntry extends Entry, SourcePolicy {
+  /** Prefix of the names of its tools. */
+  readonly name: string;
+}
+
+export interface OpenApiEntry extends NamedEntry {
   readonly kind: 'openapi';
   /** Absolute path of the document. */
   readonly path: string;
@@ -53,7 +57,7 @@ export interface EntryLocation {
   readonly source: string;
 }
 
-export interface McpEntry extends Entry, SourcePolicy {
+export interface McpEntry extends NamedEntry {
   readonly kind: 'mcp';
   readonly server:
     | { readonly url: string }

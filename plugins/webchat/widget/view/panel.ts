@@ -19,9 +19,13 @@ export interface PanelActions extends ComposerActions {
 
 export interface PanelOptions {
   suggestions: readonly string[];
+  /** Address of an image: the avatar of the assistant. */
   logo: string | null;
+  /** A line that is always shown below the input field, for example that answers come from an AI. */
   notice: string | null;
+  /** Whether an answer says whose credentials it used. */
   credentials: boolean;
+  /** Whether answers have thumbs. */
   feedback: boolean;
 }
 

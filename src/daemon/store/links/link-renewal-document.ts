@@ -15,6 +15,7 @@ export interface StoredRenewal {
   ends_at: number;
   /** When a message last met the link, to within `USED_WITHIN_MS`. */
   used_at: number;
+  /** When the token was last renewed; null if it never was. */
   renewed_at: number | null;
   /** The number of failures since the token was stored. */
   failures: number;

@@ -52,17 +52,10 @@ export interface TokenLife {
   expires_at: number;
 }
 
-export interface Renewal {
+export interface Renewal
+  extends Pick<StoredRenewal, 'due_at' | 'renewed_at' | 'failed' | 'failures' | 'isOver'> {
   /** Whether the token is to be renewed now. */
   isDue: boolean;
-  due_at: number;
-  /** When the token was last renewed; null if it never was. */
-  renewed_at: number | null;
-  /** The last failure since then. */
-  failed: { reason: string; at: number } | null;
-  failures: number;
-  /** Whether the issuer will not renew the token. */
-  isOver: boolean;
 }
 
 export interface RenewalClaim {

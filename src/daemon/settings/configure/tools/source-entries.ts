@@ -6,6 +6,7 @@ import type {
   ModuleEntry,
   OpenApiEntry,
   SourceEntry,
+  SourcePolicy,
 } from '../../../tools/source-entry.ts';
 import type { SettingProblem } from '../../problem.ts';
 import type { StructuredValue } from '../../sources.ts';
@@ -21,7 +22,6 @@ import {
   readName,
   readSourcePolicy,
   readUrl,
-  type SourcePolicy,
 } from './source-policy.ts';
 import type { SourceSecrets } from './source-secrets.ts';
 import { readToolEntries } from './tool-entries.ts';

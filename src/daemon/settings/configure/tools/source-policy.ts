@@ -1,6 +1,6 @@
 import { BEARER, type CredentialForm, credentialHeader } from '../../../tools/downstream/credential-form.ts';
 import { isAllowedFixedHeader, isAllowedHeader } from '../../../tools/downstream/headers.ts';
-import type { ExchangeEntry, ToolEntry } from '../../../tools/source-entry.ts';
+import type { ExchangeEntry, SourcePolicy, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isLoopback } from '../../addresses.ts';
 import { CREDENTIAL, CREDENTIALS, EXCHANGE, SECRET_NAME } from '../../tools-schema.ts';
@@ -16,14 +16,6 @@ const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
 
 export function readName(node: ConfigNode): string | undefined {
   return node.child('name').text(RIGHT_NAME);
-}
-
-/** The keys that all entries of sources with an address have in common. */
-export interface SourcePolicy {
-  headers: Readonly<Record<string, string>>;
-  credentials?: CredentialPolicy;
-  credential?: CredentialForm;
-  exchange?: ExchangeEntry;
 }
 
 /**
