@@ -8,8 +8,8 @@ import { failed } from './cli-error.ts';
 
 /** Name of the channel in the template. All its spellings are replaced. */
 const TEMPLATE_NAME = 'pigeonpost';
-/** npm leaves `.gitignore` out of packages, so the template has it without the dot. */
-const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore' };
+/** npm leaves these files out of packages, so the template has them without the dot. */
+const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore', npmrc: '.npmrc' };
 /** Folder in the new package. It holds the packed agentd that the package is tested with. */
 const VENDOR = 'vendor';
 

@@ -55,6 +55,7 @@ describe('agentd channels new', () => {
       });
       expect(await readFile(join(channel, 'verify.ts'), 'utf8')).toContain("'x-carrier-pigeon-signature'");
       expect(await readFile(join(channel, '.gitignore'), 'utf8')).toContain('node_modules');
+      expect(await readFile(join(channel, '.npmrc'), 'utf8')).toContain('loglevel=error');
 
       await installChannel(channel);
       await npm(channel, 'run', 'typecheck');
