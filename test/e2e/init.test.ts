@@ -93,8 +93,8 @@ describe('agentd init', () => {
   });
 
   it('with --systemd, writes systemd units that have a credential for each secret', async () => {
-    const words = ['--yes', '--systemd', '--channels', 'sse,msgbot', '--directory', directory];
-    const { stdout, stderr } = await init(...words);
+    const words = ['--yes', '--systemd', '--channels', 'sse,msgbot', '--api', 'https://api.example.com'];
+    const { stdout, stderr } = await init(...words, '--directory', directory);
     expect(stderr).toMatch(
       /^warning: the service cannot read \/tmp\/\S+, since its units have PrivateTmp=yes/,
     );
@@ -119,6 +119,9 @@ describe('agentd init', () => {
       'systemctl enable --now agentd.service',
     ])
       expect(stdout).toContain(`\n  ${line}`);
+    expect(stdout).toContain(
+      `same name in ${directory}/secrets: API_PASSWORD. Add the path of the file to agentd.yaml (API_PASSWORD_FILE: secrets/API_PASSWORD), and two lines to agentd.service, like those of JWT_SECRET_KEY. Set API_EMAIL in agentd.yaml.`,
+    );
   });
 
   it('changes no existing file, and writes nothing if one of its files already exists', async () => {

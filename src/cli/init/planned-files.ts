@@ -123,9 +123,11 @@ function toFillIn({ directory, form, answers: { api }, secrets: { needed, option
   const folder = printable(join(directory, SECRETS));
   const place = isEnv ? 'them into .env' : `each into a file of the same name in ${folder}`;
   const [first = ''] = optional;
+  // systemd reads the file as root: the service itself cannot.
+  const unit = form === 'systemd' ? ', and two lines to agentd.service, like those of JWT_SECRET_KEY' : '';
   const named = isEnv
     ? ''
-    : `, and add the path of the file to agentd.yaml (${fileSetting(first)}: ${SECRETS}/${first})`;
+    : ` Add the path of the file to agentd.yaml (${fileSetting(first)}: ${SECRETS}/${first})${unit}.`;
   const wanted = api !== '' && isEnv ? ['API_EMAIL', ...optional] : optional;
   const email = api === '' || isEnv ? '' : ' Set API_EMAIL in agentd.yaml.';
   return [
@@ -134,7 +136,7 @@ function toFillIn({ directory, form, answers: { api }, secrets: { needed, option
       : ['', `Get these values from the platforms, and put ${place}: ${needed.join(', ')}.`]),
     ...(wanted.length === 0
       ? []
-      : ['', `If your API or model needs these values, put ${place}${named}: ${wanted.join(', ')}.${email}`]),
+      : ['', `If your API or model needs these values, put ${place}: ${wanted.join(', ')}.${named}${email}`]),
   ];
 }
 
