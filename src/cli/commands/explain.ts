@@ -43,9 +43,13 @@ export const command = defineCommand({
     }));
     if (shown.length === 0) {
       await expectChannel(options, 'platform', out);
+      const search =
+        'user' in named
+          ? 'Write a phone number with its plus sign and country code.'
+          : 'Find the messages of a user with `agentd explain --user ID`, and requests in `agentd logs`.';
       throw failed(
         `nothing is known about '${printable(Object.values(named).join())}'`,
-        `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Find the messages of a user with \`agentd explain --user ID\`, and requests in \`agentd logs\`. Check that this is the STATE_DIR of the daemon.`,
+        `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). ${search} Check that this is the STATE_DIR of the daemon.`,
       );
     }
     const views = shown.map(({ actions, ...rest }) => ({

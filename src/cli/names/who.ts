@@ -1,4 +1,4 @@
-import { MOSTLY_ON } from '../../../plugins/names.ts';
+import { EXAMPLE, MOSTLY_ON } from '../../../plugins/names.ts';
 import { pluginsAt } from '../../daemon/admin/settings.ts';
 import { nearest, printable } from '../../daemon/admin/texts.ts';
 import { listSpellings, personKey, type Who } from '../../daemon/admin/who.ts';
@@ -60,7 +60,7 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
   if (word === undefined || user === undefined) {
     throw usageError(
       `'${printable(named)}' is not a platform's user`,
-      "Use the channel's name, a colon and the user's id, or name a person with `--sub`.",
+      `Use the channel's name, a colon and the user's id, such as ${EXAMPLE.channel}:${EXAMPLE.user}, or name a person with \`--sub\`.`,
     );
   }
   const platform = await channelNamed(word, options);

@@ -65,6 +65,13 @@ test('the refused messages of a user are explained, although they belong to no s
   expect(await agentd('explain', '--user', 'eve', '--platform', 'telex')).toMatchObject({ code: 2 });
 });
 
+test('if no message of a user is known, the advice says how a phone number is written', async () => {
+  const { code, stderr } = await agentd('explain', '--user', '16505550000');
+  expect(code).toBe(1);
+  expect(stderr).toContain('plus sign');
+  expect(stderr).not.toContain('`agentd explain --user ID`');
+});
+
 test('a user is found by any spelling of the id that the channel knows', async () => {
   expect(await explained('--user', '0016505550000')).toEqual(['third', 'waiting']);
   const spelled = ['--user', '+1 650 555 0000', '--platform', 'phonechat'];
