@@ -29,6 +29,7 @@ const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
 /** For a person who is signed in here, but not for the API. */
 const SIGN_IN_REFUSED =
   'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.';
+const UNKNOWN_VISITOR = 'I don’t know who you are, because you’re not signed in.';
 /** Maximum number of tools that a list of abilities names. */
 const TOOLS_LISTED = 20;
 
@@ -154,11 +155,8 @@ function expiredNote(turn: AgentTurn): string {
 async function lookUp(turn: AgentTurn, email: string | null): Promise<string> {
   const tool = turn.tools.find((candidate) => candidate.name === LOOK_UP);
   if (!tool) {
-    const why =
-      email === null
-        ? `${whoIsAsking(turn)} I cannot look up more about you.`
-        : 'I cannot look people up here.';
-    return `${why}\n\n${abilities(turn)}`;
+    const you = turn.person ? `${youAre(turn, {})} I cannot look up more about you.` : UNKNOWN_VISITOR;
+    return `${email === null ? you : 'I cannot look people up here.'}\n\n${abilities(turn)}`;
   }
   const found = await tool.call(email === null ? {} : { email });
   if (!found.ok) return `${whoIsAsking(turn)} I could not look that up. ${plainText(found.message)}`;
@@ -191,7 +189,7 @@ function withoutSignIn(
   shown: Record<string, unknown> | undefined,
 ): string {
   const about = email ?? turn.person?.email;
-  if (about === undefined) return 'I don’t know who you are, because you’re not signed in.';
+  if (about === undefined) return UNKNOWN_VISITOR;
   if (shown) {
     const more = turn.person ? SIGN_IN_REFUSED : 'Sign in to see more.';
     return `This is public about ${plainText(about)}:\n\n${recordAsMarkdown(shown)}\n\n${more}`;

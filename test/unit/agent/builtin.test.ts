@@ -110,6 +110,9 @@ describe('a visitor', () => {
     expect(await say({ text: 'Who am I?', tools: [signInNeeded()] })).toBe(
       'I don’t know who you are, because you’re not signed in.',
     );
+    expect(await say({ text: 'Who am I?', tools: [] })).toMatch(
+      /^I don’t know who you are, because you’re not signed in\.\n\nYou can write:/,
+    );
   });
 
   test('learns nothing about an address', async () => {
