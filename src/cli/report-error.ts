@@ -96,7 +96,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   EADDRINUSE: {
     message: (error) => `the address is in use${at(error)}`,
     advice:
-      'Stop the program that listens there, for example a daemon that has not ended yet, or set PORT or ADMIN_LISTEN to a free port, as in `PORT=8081 agentd serve`.',
+      'Stop the program that listens there, for example a daemon that has not ended yet, or set PORT or ADMIN_LISTEN to a free port, for example with `PORT=8081` before the command.',
     exitCode: EXIT.unavailable,
   },
   EADDRNOTAVAIL: {

@@ -146,6 +146,12 @@ describe('report-error', () => {
   });
 });
 
+it('the advice for a port in use suits every way to start', () => {
+  const { advice } = explainError(coded('EADDRINUSE', { address: '127.0.0.1', port: 8080 }));
+  expect(advice).toContain('`PORT=8081` before the command');
+  expect(advice).not.toContain('agentd serve');
+});
+
 describe('the advice for a wrong configuration', () => {
   const problem = {
     setting: 'JWT_ALGORITHM',
