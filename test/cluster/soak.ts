@@ -15,6 +15,8 @@ export interface Sample {
   redis_kept_mb: number;
   /** The number of keys of each kind, for example `session`. */
   keys: Record<string, number>;
+  /** How many requests were answered since the last sample. */
+  answered: number;
 }
 
 export interface Soak {
@@ -99,19 +101,23 @@ export async function soak({
     return (sizes.reduce((all, size) => all + size, 0) / Math.max(1, some.length)) * keys.length;
   };
   const sampling = async () => {
+    let answered_before = 0;
     while (!isOver()) {
       await delay(every_ms);
       const kinds = [...(await keysByKind())];
       const kept = kinds.filter(([kind]) => isKept(kind)).map(([, keys]) => bytesOf(keys));
       const kept_bytes = (await Promise.all(kept)).reduce((all, bytes) => all + bytes, 0);
       const memory = await redis.client.info('memory');
+      const answered = result.turns + result.messages + result.streams;
       result.samples.push({
         at_seconds: Math.round((performance.now() - began) / 1000),
         daemons_mb: fleet.replicas.map(({ pid }) => residentMb(pid)),
         redis_mb: inMb(Number(/^used_memory:(\d+)/m.exec(memory)?.[1])),
         redis_kept_mb: inMb(kept_bytes),
         keys: Object.fromEntries(kinds.map(([kind, keys]) => [kind, keys.length])),
+        answered: answered - answered_before,
       });
+      answered_before = answered;
     }
   };
   try {
