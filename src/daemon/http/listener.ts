@@ -29,7 +29,7 @@ const MAX_CONNECTIONS = 16_384;
  * Maximum number of requests that wait for their answers on one connection. Browsers and proxies wait for each answer
  * before they send the next request.
  */
-const MAX_WAITING = 16;
+const MAX_WAITING = 100;
 
 interface ListenerOptions {
   /** KEEP_ALIVE_SECONDS */
