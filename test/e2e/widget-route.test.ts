@@ -4,8 +4,8 @@ import { chatPage, partRoutes, textsRoute, widgetRoute } from '../../plugins/web
 import { widgetTranslations } from '../../plugins/webchat/texts.ts';
 import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
 
-/** The maximum size of the gzipped widget in bytes: 22 kB, as in the manual. */
-const MAX_BYTES = 22_000;
+/** The maximum size of the gzipped widget in bytes: 22.5 kB, as in the manual. */
+const MAX_BYTES = 22_500;
 
 async function get(headers: Record<string, string> = {}, path = '/webchat/message') {
   const translations = widgetTranslations({ languages: {}, default_locale: 'en' });
@@ -19,7 +19,7 @@ async function get(headers: Record<string, string> = {}, path = '/webchat/messag
 }
 
 describe('GET /webchat/widget.js', () => {
-  it('returns at most 22 kB gzipped', async () => {
+  it('returns at most 22.5 kB gzipped', async () => {
     const { headers, body } = await get({ 'accept-encoding': 'gzip' });
     expect(headers['Content-Encoding']).toBe('gzip');
     expect(body.byteLength).toBeLessThanOrEqual(MAX_BYTES);
