@@ -45,8 +45,8 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',
-        from: 'const outcome = await store.actions.answer(turn.claim, answer, turnKey(turn));',
-        to: "const outcome = ((): 'settled' | 'lost' => (answer && store ? 'settled' : 'lost'))();",
+        from: 'const isOurs = await answerQuestion({ confirmed: [], declined: actions }, turn, services);',
+        to: 'const isOurs = answerQuestion !== undefined;',
       },
     ],
   },

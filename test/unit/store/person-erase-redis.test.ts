@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
 import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts';
@@ -46,7 +46,11 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     const names = readdirSync(redis.directory, { recursive: true, withFileTypes: true }).filter((one) =>
       one.isFile(),
     );
-    return new Map(names.map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name))]));
+    // The server deletes its temporary files while they are listed.
+    const there = names
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .filter((path) => existsSync(path));
+    return new Map(there.map((path) => [basename(path), readFileSync(path)]));
   }
   const inFiles = (name: string) => findCanaries([{ name, value: name }], files());
   /** The keys that contain the name, in the key itself or in its value. */
