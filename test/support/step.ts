@@ -228,7 +228,7 @@ export const NOTHING_BEGUN: Locked['begun'] = {
   lapsed: [],
   declined: [],
   earlier: [],
-  turns: null,
+  turns: [],
   signed_out: null,
 };
 

@@ -463,10 +463,11 @@ describe('the history that the agent gets', () => {
     await keepTurn(world.store, session, { text: 'of nobody', reply: 'a' });
     await keepTurn(world.store, session, { text: 'of Ada', reply: 'b', person: person('ada') });
     await keepTurn(world.store, session, { text: 'of Bob', reply: 'c', person: person('bob') });
+    const begun = { ...NOTHING_BEGUN, turns: await world.store.sessions.turns('s') };
     await runStep(
       world,
       runAgent,
-      resolved(principal, { session, session_origin: 'found', changes: {}, ...on }),
+      resolved(principal, { session, session_origin: 'found', begun, changes: {}, ...on }),
     );
     return seen?.history.map(({ user, before_sign_in }) => (before_sign_in ? `(${user})` : user));
   }

@@ -80,7 +80,6 @@ function begunHistory(
   { begun: { turns } }: Pick<Locked, 'begun'>,
   reader: HistoryReader,
 ): StoredTurn[] | null {
-  if (turns === null) return null;
   const shown = shownTurns(reader, turns);
   return shown.length >= HISTORY_TURNS || turns.length < BEGUN_TURNS ? shown.slice(-HISTORY_TURNS) : null;
 }

@@ -45,10 +45,10 @@ export function findSession(tx: Tx, session_id: string): StoredSession | null {
   return tag === undefined ? found : named(tag);
 }
 
-/** The turns of the session with this id, oldest first. @param last how many; all of them if it is absent */
-export function turns(tx: Tx, session_id: string, last = 0): StoredTurn[] {
+/** The turns of the session with this id, oldest first. @param start see `Tx.items` */
+export function turns(tx: Tx, session_id: string, start?: number): StoredTurn[] {
   const stored = findSession(tx, session_id);
-  return stored === null ? [] : tx.items(SESSION, sessionTag(stored.session), -last);
+  return stored === null ? [] : tx.items(SESSION, sessionTag(stored.session), start);
 }
 
 export function putSession(tx: Tx, stored: StoredSession): void {

@@ -42,18 +42,15 @@ export interface BegunTurn {
   declined: Action[];
   /** The actions of earlier runs of the message (`ActionStore.ofTurn`). */
   earlier: Action[];
-  /**
-   * The last turns of the `found` session, oldest first: all of them, or at least `BEGUN_TURNS`. Null: a step that
-   * needs turns must read them (`SessionStore.history`).
-   */
-  turns: StoredTurn[] | null;
+  /** The last turns of the `found` session, oldest first, at most `BEGUN_TURNS`. */
+  turns: StoredTurn[];
   /** Whether the token of the message ended with a sign-out at the site (`isSignedOut`); null if it has none. */
   signed_out: boolean | null;
 }
 
 /**
- * Minimum number of turns in `BegunTurn`, if the session has that many. This is usually enough, because most readers
- * may see most turns.
+ * Maximum number of turns in `BegunTurn`. They are usually enough, because most readers may see most turns; others are
+ * read with `SessionStore.history`.
  */
 export const BEGUN_TURNS = 100;
 
@@ -120,7 +117,7 @@ export function turnSteps(
         lapsed: lapsedActionsIn(tx, session_tag),
         declined: declinedActionsIn(tx, session_tag),
         earlier: turn_key === null ? [] : actionsOfTurn(tx, turn_key),
-        turns: turns(tx, session_id, BEGUN_TURNS),
+        turns: turns(tx, session_id, -BEGUN_TURNS),
         signed_out: token && isSignedOut(tx, token),
       };
     }, CLAIMS),

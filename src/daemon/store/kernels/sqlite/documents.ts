@@ -282,6 +282,7 @@ export class Documents {
   /** The changes were written, or need not be. They can no longer be undone one by one. */
   settle(): void {
     for (const entry of this.dirty) entry.isDirty = false;
+    // A set that is cleared would keep its documents in memory for a while (`LiveMap`).
     this.dirty = new Set();
     this.awaited = new Set();
   }
