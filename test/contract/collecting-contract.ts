@@ -122,6 +122,17 @@ export function describeCollecting(current: () => StoreUnderTest): void {
       expect(await turns()).toEqual([['b', 'c']]);
     });
 
+    it('separates what the request separated, also after the messages beside it are gone', async () => {
+      await arrive('a');
+      const before = await arrive('b');
+      await inbox.endCollecting('chat', 'u1');
+      const after = await arrive('c');
+      await arrive('d');
+      for (const { id } of [before, after]) expect(await inbox.discard(id)).toBe(true);
+      test.advance(1000);
+      expect(await turns()).toEqual([['a'], ['d']]);
+    });
+
     it('takes up at most 20 messages and 16,000 characters, line breaks included', async () => {
       for (let n = 0; n < 21; n++) await arrive(`m${n}`);
       test.advance(1000);

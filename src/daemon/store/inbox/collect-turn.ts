@@ -18,13 +18,11 @@ export function collectTurn(tx: Tx, first: StoredMessage): readonly string[] {
 
 function furtherMessages(tx: Tx, first: StoredMessage): StoredMessage[] {
   const found: StoredMessage[] = [];
-  let last = first;
-  for (const next of following(tx, first)) {
+  for (const next of following(tx, first, TURN_MESSAGES_MAX - 1)) {
     const messages = [first, ...found, next].map(({ message }) => message);
-    const fits = messages.length <= TURN_MESSAGES_MAX && !isLonger(textOfTurn(messages), TEXT_MAX);
-    if (last.ends_turn || !fits || !areOfOneSender(first.message, next.message)) break;
+    const isOver = next.after !== first.after || isLonger(textOfTurn(messages), TEXT_MAX);
+    if (isOver || !areOfOneSender(first.message, next.message)) break;
     found.push(next);
-    last = next;
   }
   return found;
 }

@@ -15,8 +15,8 @@ export interface StoredMessage {
   /** How long the next attempt was postponed, ms. */
   wait_ms: number;
   claim: ClaimState | null;
-  /** No message after this one is part of the same turn, because the sender did something else in between. */
-  ends_turn?: true;
+  /** `Queue.closed` when it was stored: messages of one turn have the same. */
+  after?: number;
   /** The keys of the links of the user who deleted the message on the platform before it was done. */
   deleted_by?: readonly string[];
   /** When the record is deleted, ms since the epoch; null before the message is done or has failed. */
@@ -27,11 +27,12 @@ export const MESSAGE: Kind<StoredMessage> = {
   name: 'inbox_message',
   expires: ({ expires_at }) => expires_at,
   indexes: ({ message, serial, claim }) => {
-    const { state, platform, message_id, user_id, ended_at, text_stored_at, turn_id, card } = message;
+    const { state, platform, message_id, user_id, ended_at, text_stored_at, turn_id, card, queue } = message;
     const places: IndexEntry[] = [];
     if (message_id !== null) places.push([`message ${message_id}`, serial]);
     if (state === 'failed') places.push(['failed', ended_at ?? 0, serial]);
     if (ended_at === null) places.push(['open', serial]);
+    if (isQueued(message)) places.push([queueIndex(queue), serial]);
     if (isCollecting(message)) places.push([collectingIndex(platform, user_id), serial]);
     if (state === 'replied' && claim === null && turn_id === undefined)
       places.push([`replied ${platform}`, text_stored_at ?? 0, serial]);
@@ -62,21 +63,36 @@ function isCollecting({ state, attempts, collects, collected, turn_id }: InboxMe
   return state === 'waiting' && attempts === 0 && collects !== undefined && !isFixed;
 }
 
+/** The index of the messages of one queue, in order. */
+function queueIndex(queue: string): string {
+  return `queue ${queue}`;
+}
+
+/** Whether the message is one of its queue: it is open, and no turn of another message has taken it up. */
+function isQueued({ ended_at, turn_id }: InboxMessage): boolean {
+  return ended_at === null && turn_id === undefined;
+}
+
 /**
- * The open messages of one queue, in order, except those that the turn of another message has taken up. Its place in
- * the indexes says when its first message is due. While a message of the queue is claimed, the queue is in no index.
+ * A queue that has messages. Its place in the indexes says when its first message is due. While a message of the queue
+ * is claimed, the queue is in no index. Each step that changes which messages the queue has puts it.
  */
 interface Queue {
-  messages: readonly (readonly [id: string, serial: number])[];
+  /** The first message. */
+  first: Place;
+  /** The greatest serial of all messages since the queue began. */
+  newest: number;
   /** The id of the claimed message. */
   claimed: string | null;
   /** What the first message waits for; null while a message of the queue is claimed. */
   head: Head | null;
   /** When the newest message that collects was received. */
   newest_at?: number;
-  /** The collecting of the messages up to this serial has ended. */
+  /** The collecting of the messages up to this serial has ended, because the sender did something else after them. */
   closed?: number;
 }
+
+type Place = readonly [id: string, serial: number];
 
 interface Head {
   kind: AttemptKind;
@@ -113,15 +129,16 @@ export function heads(
 ): WaitingHead[] {
   const index = `${which === 'fresh' ? 'due' : 'interrupted'} ${kind} ${platform}`;
   return tx.first(QUEUE, index, limit).map(({ doc }) => {
-    const [[id] = []] = doc.messages;
-    if (id === undefined || doc.head === null) throw new Error('a queue without messages is in an index');
-    return { id, ...doc.head };
+    if (doc.head === null) throw new Error('a queue with a claimed message is in an index');
+    return { id: doc.first[0], ...doc.head };
   });
 }
 
 /** Stores a new message. */
 export function storeMessage(tx: Tx, message: NewInboxMessage): void {
-  const stored = { message: received(message, tx.now), serial: tx.serial(), wait_ms: 0 };
+  const closed = tx.get(QUEUE, message.queue)?.closed;
+  const after = closed === undefined ? {} : { after: closed };
+  const stored = { message: received(message, tx.now), serial: tx.serial(), wait_ms: 0, ...after };
   putMessage(tx, { ...stored, claim: null, expires_at: null });
 }
 
@@ -140,47 +157,45 @@ function received(message: NewInboxMessage, now: number): InboxMessage {
 /** Stores a message, and keeps its queue and the further messages of its turn in step. */
 export function putMessage(tx: Tx, stored: StoredMessage): void {
   const { message, serial, claim } = stored;
-  const { id, queue: name, ended_at, collects, received_at } = message;
+  const { id, queue: name, collects, received_at } = message;
   tx.put(MESSAGE, id, stored);
   for (const further of message.collected ?? []) follow(tx, further, stored);
-  const queue = tx.get(QUEUE, name) ?? { messages: [], claimed: null, head: null };
-  const others = queue.messages.filter(([other]) => other !== id);
-  const isQueued = ended_at === null && message.turn_id === undefined;
-  const messages = isQueued
-    ? [...others, [id, serial] as const].sort(([, one], [, other]) => one - other)
-    : others;
-  const claimed = claim !== null ? id : queue.claimed === id ? null : queue.claimed;
-  const newest = collects === undefined ? {} : { newest_at: Math.max(received_at, queue.newest_at ?? 0) };
-  putQueue(tx, name, { ...queue, ...newest, messages, claimed });
+  const queue = tx.get(QUEUE, name);
+  if (queue === null && !isQueued(message)) return;
+  const place = [id, serial] as const;
+  const known: Queue = queue ?? { first: place, newest: serial, claimed: null, head: null };
+  putQueue(tx, name, {
+    ...known,
+    ...(collects === undefined ? {} : { newest_at: Math.max(received_at, known.newest_at ?? 0) }),
+    newest: Math.max(serial, known.newest),
+    first: isQueued(message) && serial < known.first[1] ? place : known.first,
+    claimed: claim !== null ? id : known.claimed === id ? null : known.claimed,
+  });
 }
 
 /** Deletes a message in any state, with the further messages of its turn. */
 export function dropMessage(tx: Tx, { message: { id, queue: name, collected = [] } }: StoredMessage): void {
   for (const dropped of [id, ...collected]) tx.delete(MESSAGE, dropped);
   const queue = tx.get(QUEUE, name);
-  if (queue === null) return;
-  const messages = queue.messages.filter(([other]) => other !== id);
-  putQueue(tx, name, { ...queue, messages, claimed: queue.claimed === id ? null : queue.claimed });
+  if (queue !== null) putQueue(tx, name, { ...queue, claimed: queue.claimed === id ? null : queue.claimed });
 }
 
-/** The messages that follow this one in its queue, in order. They are read one by one. */
-export function* following(tx: Tx, { message: { id, queue } }: StoredMessage): Iterable<StoredMessage> {
-  const { messages } = tx.get(QUEUE, queue) ?? { messages: [] };
-  for (const [next] of messages.slice(messages.findIndex(([one]) => one === id) + 1)) {
-    const stored = tx.get(MESSAGE, next);
-    if (stored !== null) yield stored;
-  }
+/** The messages that follow this one in its queue, in order. @param limit maximum number of them */
+export function following(
+  tx: Tx,
+  { message: { queue }, serial }: StoredMessage,
+  limit: number,
+): StoredMessage[] {
+  if (tx.get(QUEUE, queue)?.newest === serial) return [];
+  const messages = tx.first(MESSAGE, queueIndex(queue), limit + 1).map(({ doc }) => doc);
+  return messages.filter((stored) => stored.serial > serial);
 }
 
 /** Ends the collecting of the messages in a queue: later messages are other turns, and the first is due now. */
 export function endCollecting(tx: Tx, name: string): void {
   const queue = tx.get(QUEUE, name);
-  const [id, serial] = queue?.messages.at(-1) ?? [];
-  if (queue?.newest_at === undefined || id === undefined || serial === undefined) return;
-  const last = tx.get(MESSAGE, id);
-  if (last === null || last.ends_turn || last.message.collects === undefined) return;
-  tx.put(MESSAGE, id, { ...last, ends_turn: true });
-  putQueue(tx, name, { ...queue, closed: serial });
+  if (queue?.newest_at !== undefined && queue.closed !== queue.newest)
+    putQueue(tx, name, { ...queue, closed: queue.newest });
 }
 
 /** Gives a further message of a turn the state of the first. */
@@ -200,14 +215,23 @@ function follow(tx: Tx, id: string, { message: first, expires_at }: StoredMessag
   if (!isSame) tx.put(MESSAGE, id, { ...stored, message: { ...message, ...shared }, expires_at });
 }
 
+/** Stores a queue after a change of its messages, with what it now waits for. */
 function putQueue(tx: Tx, name: string, queue: Queue): void {
-  const [first] = queue.messages;
-  if (first === undefined) {
+  const first = firstOf(tx, name, queue);
+  if (first === null) {
     tx.delete(QUEUE, name);
     return;
   }
-  const stored = queue.claimed === null ? tx.get(MESSAGE, first[0]) : null;
-  tx.put(QUEUE, name, { ...queue, head: stored && buildHead(stored, queue) });
+  const { message, serial } = first;
+  const head = queue.claimed === null ? buildHead(first, queue) : null;
+  tx.put(QUEUE, name, { ...queue, first: [message.id, serial], head });
+}
+
+/** The first message of a queue, which may no longer be the one that the queue names. */
+function firstOf(tx: Tx, name: string, { first: [id, serial], newest }: Queue): StoredMessage | null {
+  const named = tx.get(MESSAGE, id);
+  if (named !== null && isQueued(named.message)) return named;
+  return serial === newest ? null : (tx.first(MESSAGE, queueIndex(name), 1)[0]?.doc ?? null);
 }
 
 function buildHead({ message, serial, wait_ms }: StoredMessage, queue: Queue): Head {
