@@ -448,6 +448,22 @@ it('does not search the table in vain for documents that are new', async () => {
   expect(await other.step((tx) => tx.get(THING, 'unknown'))).toBeNull();
 });
 
+it('reads the end of a long list once', async () => {
+  const { kernel, db, put } = fixture({}, join(fastStateDirectory(), 'agentd.db'));
+  const long: Kind<Thing, string> = { ...THING, item: 'text' };
+  const item = (n: number) => String(n).padEnd(1000);
+  const twenty = (from: number) => Array.from({ length: 20 }, (_, n) => item(from + n));
+  await put('a');
+  for (let n = 0; n < 600; n += 20) await kernel.step((tx) => tx.append(long, 'a', twenty(n)));
+  const lastTwo = () => kernel.step((tx) => tx.items(long, 'a', -2));
+  expect(await lastTwo()).toEqual([item(598), item(599)]);
+  // The kernel does not see what is written behind its back, on its own connection.
+  db.prepare("UPDATE items SET items = '[]'").run();
+  expect(await lastTwo()).toEqual([item(598), item(599)]);
+  await kernel.step((tx) => tx.append(long, 'a', [item(600)]));
+  expect(await lastTwo()).toEqual([item(599), item(600)]);
+});
+
 const RUNS = Number(process.env.KERNEL_RUNS ?? 15);
 const COMMANDS = 120;
 

@@ -23,7 +23,7 @@ export const COLUMNS = 'id, key, doc, expires_at, live, name, client, look_at, l
 
 export function toVersion(row: DocumentRow): Version {
   const { doc: text, expires_at, live, name, client, last_item: last, items: count, item_bytes: bytes } = row;
-  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
+  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], tail: null };
   return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list, places: null };
 }
 

@@ -7,7 +7,7 @@ import { HeldEntries } from './held-entries.ts';
 import { addPlace, type Indexes, listPlaces, movePlaces, removePlace } from './places.ts';
 import type { ClientBytes } from './records.ts';
 import type { Position, Table } from './table.ts';
-import { LIST_BYTES_MAX, type List, measureSize, type Version } from './version.ts';
+import { type List, measureSize, TAIL_BYTES_MAX, type Version } from './version.ts';
 
 /** A document in memory. */
 export interface Entry {
@@ -183,19 +183,22 @@ export class Documents {
   items(list: List, start: number): unknown[] {
     const count = list.count + list.added.length;
     const from = start < 0 ? Math.max(0, count + start) : start;
-    if (list.all !== null) return list.all.slice(from, count);
+    const { tail } = list;
+    if (tail !== null && tail.start <= from) return tail.items.slice(from - tail.start, count - tail.start);
     const pieces: unknown[][] = [list.added.map((text) => JSON.parse(text) as unknown)];
+    let bytes = list.added.join().length;
     let first = list.count;
     for (let at = list.last; at !== null && first > from; ) {
       const row = this.table.items(at);
       pieces.push(JSON.parse(row.items) as unknown[]);
+      bytes += row.items.length;
       first = row.start;
       at = row.previous;
     }
     const found = pieces.reverse().flat();
-    if (first === 0 && list.bytes <= LIST_BYTES_MAX) {
-      list.all = found.map(frozen);
-      this.#held.size += list.bytes;
+    if (bytes <= TAIL_BYTES_MAX) {
+      list.tail = { start: first, items: found.map(frozen), bytes };
+      this.#held.size += bytes - (tail?.bytes ?? 0);
     }
     return found.slice(from - first);
   }

@@ -386,7 +386,7 @@ function claimHash(key: string): string {
 function versionIn(change: Exclude<Change, { length: 3 }>): Version | null {
   if (change.length === 2) return null;
   const [, , expires_at, isLive, name, client, last, count, bytes, doc] = change;
-  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
+  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], tail: null };
   return {
     doc,
     text: JSON.stringify(doc),

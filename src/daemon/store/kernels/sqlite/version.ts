@@ -10,8 +10,18 @@ export interface List {
   readonly bytes: number;
   /** The items, as JSON, that no commit has stored yet. */
   readonly added: readonly string[];
-  /** Begins with all items, and may go on with later ones; null if they are not in memory. Later versions share it. */
-  all: readonly unknown[] | null;
+  /** The last items; null if they are not in memory. */
+  tail: Tail | null;
+}
+
+/** The items of a list from one on. */
+interface Tail {
+  /** How many items are before them. */
+  readonly start: number;
+  /** Begins with these items, and may go on with later ones: later versions share it. */
+  readonly items: readonly unknown[];
+  /** Their bytes. */
+  readonly bytes: number;
 }
 
 /** A document at one moment. */
@@ -29,9 +39,12 @@ export interface Version {
   places: readonly Ordered[] | null;
 }
 
-export const NO_ITEMS: List = { last: null, count: 0, bytes: 0, added: [], all: [] };
-/** Lists with more bytes than this are not kept in memory. */
-export const LIST_BYTES_MAX = 512 * 1024;
+export const NO_ITEMS: List = {
+  ...{ last: null, count: 0, bytes: 0, added: [] },
+  tail: { start: 0, items: [], bytes: 0 },
+};
+/** No more bytes than this of a list are kept in memory. */
+export const TAIL_BYTES_MAX = 512 * 1024;
 
 /** The document of a version. Nobody changes it. */
 export function parseDoc(version: Version): unknown {
@@ -53,14 +66,20 @@ export function hasEnded({ expires_at }: Version, now: number): boolean {
  */
 export function appended(list: List, items: readonly unknown[], beside = 0): List {
   const texts = items.map((item) => JSON.stringify(item));
-  const bytes = texts.reduce((sum, text) => sum + text.length + 1, list.bytes + beside);
-  const count = list.count + list.added.length;
-  let all = bytes <= LIST_BYTES_MAX ? list.all : null;
-  if (all !== null) {
-    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(kept));
-    else all = [...all.slice(0, count), ...items.map(kept)];
-  }
-  return { ...list, bytes, added: [...list.added, ...texts], all };
+  const added = texts.reduce((sum, text) => sum + text.length + 1, 0);
+  const tail = list.tail && appendedTail(list.tail, list.count + list.added.length, items, added);
+  return { ...list, bytes: list.bytes + added + beside, added: [...list.added, ...texts], tail };
+}
+
+function appendedTail(tail: Tail, count: number, items: readonly unknown[], added: number): Tail | null {
+  const bytes = tail.bytes + added;
+  if (bytes > TAIL_BYTES_MAX) return null;
+  const own = count - tail.start;
+  // A version that was undone may have added to the items, and all lists begin with `NO_ITEMS`.
+  if (tail.items.length !== own || own === 0)
+    return { ...tail, bytes, items: [...tail.items.slice(0, own), ...items.map(kept)] };
+  (tail.items as unknown[]).push(...items.map(kept));
+  return { ...tail, bytes };
 }
 
 /** A copy of an item, which later readers share. */
@@ -71,5 +90,5 @@ function kept(item: unknown): unknown {
 /** The characters that a version takes in memory. */
 export function measureSize(version: Version | null): number {
   if (version === null) return 0;
-  return version.text.length + (version.list.all === null ? 0 : version.list.bytes);
+  return version.text.length + (version.list.tail?.bytes ?? 0);
 }
