@@ -52,3 +52,12 @@ export function causesInWords(cause: unknown): string {
     messages.push(next.message);
   return messages.join(' ');
 }
+
+/** Matches the codes and messages of errors about the certificate of a server. */
+const CERTIFICATE = /certificate|altname|_CERT(?:_|\b)|\bCERT_|UNABLE_TO_(?:VERIFY|GET)_/i;
+
+/** Advice on a failure, and what to do about a certificate if it was the reason: curl may trust other authorities. */
+export function withCertificateAdvice(advice: string, failure: string): string {
+  if (!CERTIFICATE.test(failure)) return advice;
+  return `${advice} Certificates are always checked: if one is from an authority of your own, name its file in NODE_EXTRA_CA_CERTS, in the environment of the process.`;
+}

@@ -1,6 +1,6 @@
 import type { ConfigurationError, SettingProblem } from '../daemon/admin/settings.ts';
 import { maskTokens, printableLines, wrapText } from '../daemon/admin/texts.ts';
-import { CliError, EXIT } from './cli-error.ts';
+import { CliError, EXIT, withCertificateAdvice } from './cli-error.ts';
 import type { Sink } from './output.ts';
 
 /** How an error is reported: what happened, what to do, and the exit code. */
@@ -89,8 +89,11 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreUnavailable: {
     message: (error) => `cannot open the store: ${describeCause(error)}`,
-    advice:
-      'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis or Postgres, check REDIS_URL or DATABASE_URL, and that this machine reaches the server.',
+    advice: (error) =>
+      withCertificateAdvice(
+        'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis or Postgres, check REDIS_URL or DATABASE_URL, and that this machine reaches the server.',
+        describeCause(error),
+      ),
     exitCode: EXIT.unavailable,
   },
   EADDRINUSE: {

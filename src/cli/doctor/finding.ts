@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { withCertificateAdvice } from '../cli-error.ts';
 import { readAnswerText } from '../running-daemon.ts';
 
 export type CheckOutcome = 'ok' | 'warning' | 'failed' | 'skipped';
@@ -19,7 +20,12 @@ type Create = (detail: string, advice?: string) => Finding;
 export function createFindings(check: string): Record<CheckOutcome, Create> {
   const create =
     (outcome: CheckOutcome): Create =>
-    (detail, advice) => ({ check, outcome, detail, ...(advice === undefined ? {} : { advice }) });
+    (detail, advice) => ({
+      check,
+      outcome,
+      detail,
+      ...(advice === undefined ? {} : { advice: withCertificateAdvice(advice, detail) }),
+    });
   return {
     ok: create('ok'),
     warning: create('warning'),

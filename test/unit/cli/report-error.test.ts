@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CliError } from '../../../src/cli/cli-error.ts';
+import { createFindings } from '../../../src/cli/doctor/finding.ts';
 import { explainError, reportError } from '../../../src/cli/report-error.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
@@ -174,5 +175,26 @@ describe('the advice for a wrong configuration', () => {
   it('says where the values come from if something is set', () => {
     const wrong = { ...problem, setting: 'PORT', value: 'x', source: 'environment' };
     expect(explainError(new ConfigurationError([problem, wrong])).advice).toMatch(/^Fix these settings/);
+  });
+});
+
+describe('advice on a failure', () => {
+  it.each([
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'self-signed certificate in certificate chain',
+  ])('names the setting for an authority of your own: %s', (failure) => {
+    expect(explainError(new StoreUnavailable(new Error(failure))).advice).toContain('NODE_EXTRA_CA_CERTS');
+    expect(createFindings('key set').failed(failure, 'Check it.').advice).toContain('NODE_EXTRA_CA_CERTS');
+  });
+
+  it('does not if the certificate was not the reason', () => {
+    expect(explainError(new StoreUnavailable(new Error('ECONNREFUSED'))).advice).not.toContain('CA_CERTS');
+    expect(createFindings('key set').failed('it cannot be reached: ENOTFOUND', 'Check it.').advice).toBe(
+      'Check it.',
+    );
   });
 });

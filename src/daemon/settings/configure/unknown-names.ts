@@ -22,6 +22,9 @@ const LONG_NAME = 12;
  */
 const FOREIGN = /^OTEL_BLRP_/;
 
+/** Settings of Node.js itself, such as NODE_EXTRA_CA_CERTS. It reads them before the daemon reads any file. */
+const OF_NODE = /^NODE_/;
+
 interface UnknownNames {
   problems: SettingProblem[];
   warnings: string[];
@@ -51,6 +54,12 @@ export function findUnknownNames(
         ofMissingChannel(name, value, layer, channel, channels, found);
       } else if (layer.kind === 'file') {
         if (complete || likely(name, known, sources)) found.problems.push(inFile(name, layer, known));
+      } else if (layer.kind === 'env-file' && OF_NODE.test(name) && name !== 'NODE_ENV') {
+        // A service manager may have put the same file into the environment.
+        if (sources.layers.some(({ kind, values }) => kind === 'environment' && values.has(name))) continue;
+        found.warnings.push(
+          `${name} (${layer.source}) has no effect: Node.js reads it from the environment of the process only`,
+        );
       } else {
         const meant = FOREIGN.test(name) ? undefined : likely(name, known, sources);
         if (meant !== undefined) {
@@ -101,8 +110,8 @@ function ofMissingChannel(
 }
 
 function inFile(name: string, layer: Layer, known: readonly string[]): SettingProblem {
-  if (name === 'NODE_ENV') {
-    return stranger(name, layer, 'is not a setting of the file', 'NODE_ENV in the environment');
+  if (OF_NODE.test(name)) {
+    return stranger(name, layer, 'is not a setting of the file', `${name} in the environment`);
   }
   // Also matches names in lower case or camel case.
   const upper = name

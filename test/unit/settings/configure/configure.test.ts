@@ -621,6 +621,14 @@ describe('unknown names of settings', () => {
     ]);
   });
 
+  it('cause a warning if Node.js would have needed them in its environment, but they are in `.env`', async () => {
+    const file = 'NODE_EXTRA_CA_CERTS=/ca.pem\nNODE_ENV=test\nNODE_USE_SYSTEM_CA=1';
+    const place = placeWith({ ...VALID, NODE_USE_SYSTEM_CA: '1' }, { '.env': file });
+    expect((await configure(place)).warnings).toEqual([
+      'NODE_EXTRA_CA_CERTS (.env) has no effect: Node.js reads it from the environment of the process only',
+    ]);
+  });
+
   it('are a problem if they enable a channel that is not installed: the error lists the known channels', async () => {
     const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
