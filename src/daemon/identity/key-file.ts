@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import { type FileHandle, link, lstat, open, rename, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, link, lstat, open, rename, rm, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { giveToOwner } from '../files/make-directory.ts';
 import type { Log } from '../process/log.ts';
@@ -177,10 +177,13 @@ export async function changeKeyFile(
     const own = await file.stat();
     if (own.uid !== present.uid || own.gid !== present.gid) await file.chown(present.uid, present.gid);
     await file.sync();
-    await rename(next, path);
-    if (keys.length === 0) await unlink(path);
+    if (!(await isAt(next, file))) throw new KeyFileUnchanged(BUSY);
+    if (keys.length === 0) {
+      await unlink(path);
+      await unlink(next);
+    } else await rename(next, path);
   } catch (error) {
-    await rm(next, { force: true });
+    if (await isAt(next, file)) await rm(next, { force: true });
     throw error;
   } finally {
     await file.close();
@@ -188,17 +191,41 @@ export async function changeKeyFile(
   await syncDirectory(stateDir);
 }
 
+const BUSY = 'another command is changing the keys; try again in ten seconds';
+
+/** Whether the path still leads to this file: another command takes over what it believes to be interrupted. */
+async function isAt(path: string, file: FileHandle): Promise<boolean> {
+  const own = await file.stat();
+  const found = await lstat(path).catch(() => null);
+  return found?.ino === own.ino && found.mtimeMs === own.mtimeMs;
+}
+
+/** @throws KeyFileUnchanged while another command has the file, or was faster to take over an unfinished one */
 async function openExclusively(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  const { mtimeMs } = await stat(path);
-  if (Date.now() - mtimeMs < BROKEN_OFF_MS)
-    throw new KeyFileUnchanged('another command is changing the keys; try again in ten seconds');
-  await unlink(path);
-  return open(path, 'wx', 0o600);
+  try {
+    await removeUnfinished(path);
+    return await open(path, 'wx', 0o600);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw code === 'ENOENT' || code === 'EEXIST' ? new KeyFileUnchanged(BUSY, { cause }) : cause;
+  }
+}
+
+/** Renames the file before it is removed, since only one of several commands can do so. */
+async function removeUnfinished(path: string): Promise<void> {
+  const { mtimeMs } = await lstat(path);
+  // A time in the future is not trusted: the clock was set back.
+  if (Math.abs(Date.now() - mtimeMs) < BROKEN_OFF_MS) throw new KeyFileUnchanged(BUSY);
+  const unfinished = `${path}.${randomBytes(8).toString('hex')}`;
+  await rename(path, unfinished);
+  const removed = await lstat(unfinished);
+  await unlink(unfinished);
+  if (removed.mtimeMs !== mtimeMs) throw new KeyFileUnchanged(BUSY);
 }
 
 /**
