@@ -138,14 +138,17 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
         claim &&
         new TurnJournal(
           {
-            turn_key: `turn-${turns++}`,
+            origin: {
+              session_tag: claim.session_tag,
+              session_id: session.session_id,
+              turn_key: `turn-${turns++}`,
+              platform: session.platform,
+              user_id: session.user_id,
+              alias_id: null,
+              person: session.owner,
+            },
             earlier: [],
             claims: { session: claim, key: null },
-            session_id: session.session_id,
-            platform: session.platform,
-            user_id: session.user_id,
-            alias_id: null,
-            person: session.owner,
           },
           { actions: store.actions, seal, clock: systemClock },
         );

@@ -63,7 +63,8 @@ export async function beginRun(
   const state = new RunState(history.state?.value ?? null);
   const { store, seal, tools, clock, log } = services;
   const { message, principal } = turn;
-  const sender = {
+  const origin = {
+    session_tag: turn.session_tag,
     turn_key: turnKey(turn),
     session_id: turn.session.session_id,
     platform: message.platform,
@@ -73,16 +74,9 @@ export async function beginRun(
   };
   const claims = { session: turn.claim, key: turn.key };
   const parts = { actions: store.actions, seal, clock };
-  const journal = new TurnJournal({ ...sender, claims, earlier: turn.begun.earlier }, parts);
-  const { session_tag } = turn;
+  const journal = new TurnJournal({ origin, claims, earlier: turn.begun.earlier }, parts);
   const open = turn.open?.actions ?? [];
-  const asking = {
-    ...sender,
-    confirmer: identifyConfirmer(turn),
-    session_tag,
-    open,
-    ...declinedActions(turn),
-  };
+  const asking = { origin, confirmer: identifyConfirmer(turn), open, ...declinedActions(turn) };
   const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
   const sign_in = { needed: false };

@@ -190,6 +190,10 @@ export interface NewAction {
   tainted?: boolean;
 }
 
+/** The message that an action comes from, unless an administrator makes the call. */
+export type ActionOrigin = Pick<NewAction, 'alias_id' | 'person' | 'turn_key'> &
+  Record<'session_tag' | 'session_id' | 'platform' | 'user_id', string>;
+
 /** An action that must be confirmed. Its question replaces the one of the same principal in the same session. */
 export interface NewPendingAction extends NewAction {
   session_tag: string;

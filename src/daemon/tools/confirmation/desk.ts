@@ -1,7 +1,6 @@
-import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { Action, NewPendingAction } from '../../store/actions/actions.ts';
+import type { Action, ActionOrigin, NewPendingAction } from '../../store/actions/actions.ts';
 import { digestRecord } from '../definition-digest.ts';
 import { closeActionText, openActionText } from '../journal/action-record.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
@@ -26,6 +25,7 @@ export type Asked =
 
 /** The turn that asks. */
 interface AskingTurn {
+  origin: ActionOrigin;
   /** Null for an anonymous web client, because it is not known who would answer. */
   confirmer: string | null;
   /** The actions of the question to this principal that is still open; empty if there is none. */
@@ -34,13 +34,6 @@ interface AskingTurn {
   declined: readonly Action[];
   /** The tools of the actions that this message declines, if it says nothing else. */
   declined_tools: readonly string[];
-  session_tag: string;
-  session_id: string;
-  platform: string;
-  user_id: string;
-  alias_id: string | null;
-  person: PersonKey | null;
-  turn_key: string;
 }
 
 /** A pending action, without the members that depend on how its question is sent. */
@@ -149,17 +142,10 @@ export class ConfirmationDesk {
     { tool, args, question, principal }: WaitingCall,
     ids: Pick<AskedAction, 'action_id' | 'question'>,
   ): AskedAction {
-    const {
-      confirmer: _confirmer,
-      open: _open,
-      declined: _declined,
-      declined_tools: _tools,
-      ...turn
-    } = this.#turn;
     const sealed = (field: 'args' | 'summary', text: string) =>
       closeActionText(this.#seal, ids.action_id, field, text);
     return {
-      ...turn,
+      ...this.#turn.origin,
       ...ids,
       principal,
       operator: null,

@@ -5,6 +5,7 @@ import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import {
   type Action,
+  type ActionOrigin,
   type ActionOutcome,
   type ActionState,
   type ActionStore,
@@ -70,16 +71,10 @@ const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
 
 /** The run whose writes are recorded. */
 export interface JournaledRun {
-  turn_key: string;
+  origin: ActionOrigin;
   /** The actions of earlier runs of the message (`ActionStore.ofTurn`). */
   earlier: readonly Action[];
   claims: RunClaims;
-  session_id: string;
-  platform: string;
-  user_id: string;
-  alias_id: string | null;
-  /** The person whom the run acts for; null if there is none. */
-  person: PersonKey | null;
 }
 
 interface JournalParts {
@@ -114,7 +109,7 @@ export class TurnJournal implements CallJournal {
     this.#run = run;
     this.#parts = parts;
     const written = run.earlier.filter(({ started_at }) => started_at !== null);
-    this.#earlier = written.map((action) => recordedWrite(action, run.person, parts.seal));
+    this.#earlier = written.map((action) => recordedWrite(action, run.origin.person, parts.seal));
     for (const write of this.#earlier) {
       const { action_id, attempt, state } = write;
       this.#known.writes.set(action_id, { ...write });
@@ -158,8 +153,7 @@ export class TurnJournal implements CallJournal {
   }
 
   wroteLately(tool: string): Promise<boolean> {
-    const { session_tag } = this.#run.claims.session;
-    return this.#parts.actions.wroteSince(session_tag, tool, LATELY_MS);
+    return this.#parts.actions.wroteSince(this.#run.origin.session_tag, tool, LATELY_MS);
   }
 
   async start(
@@ -250,7 +244,7 @@ export class TurnJournal implements CallJournal {
   async #confirmed(action_id: string): Promise<TurnWrite> {
     const action = await this.#parts.actions.find(action_id);
     if (!action) throw new Error('a write that was sent is not in the journal');
-    const write = recordedWrite(action, this.#run.person, this.#parts.seal);
+    const write = recordedWrite(action, this.#run.origin.person, this.#parts.seal);
     this.#known.writes.set(action_id, write);
     return write;
   }
@@ -261,7 +255,7 @@ export class TurnJournal implements CallJournal {
    */
   async #lookAgain(write: TurnWrite): Promise<void> {
     const action = await this.#parts.actions.find(write.action_id);
-    if (action) Object.assign(write, recordedWrite(action, this.#run.person, this.#parts.seal));
+    if (action) Object.assign(write, recordedWrite(action, this.#run.origin.person, this.#parts.seal));
   }
 
   /**
@@ -269,7 +263,7 @@ export class TurnJournal implements CallJournal {
    * identical call has an unknown outcome, this call counts as a repeat of that call, and gets the same key.
    */
   #numbered({ tool, args }: CompleteCall): string {
-    const call = canonicalJson([this.#run.turn_key, tool.name, args]);
+    const call = canonicalJson([this.#run.origin.turn_key, tool.name, args]);
     const last = this.#known.numbers.get(call);
     if (last !== undefined) {
       const before = this.#known.writes.get(this.#hashCall(call, last));
@@ -285,18 +279,11 @@ export class TurnJournal implements CallJournal {
   }
 
   #newAction(action_id: string, { tool, args }: CompleteCall, summary: string): NewAction {
-    const { turn_key, claims, session_id, platform, user_id, alias_id, person } = this.#run;
     const { seal } = this.#parts;
     return {
+      ...this.#run.origin,
       action_id,
-      session_tag: claims.session.session_tag,
-      session_id,
-      platform,
-      user_id,
-      alias_id,
-      person,
       operator: null,
-      turn_key,
       tool: tool.name,
       args: closeActionText(seal, action_id, 'args', maskTokens(JSON.stringify(args))),
       summary: closeActionText(seal, action_id, 'summary', summary),

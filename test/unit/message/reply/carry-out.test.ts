@@ -104,9 +104,12 @@ describe('a call that an earlier run may have made', () => {
     });
 
     const earlier = await store.actions.ofTurn('turn');
-    const run = { turn_key: 'turn', claims, session_id: 's', platform: 'chat', user_id: 'u', person: null };
+    const origin = {
+      ...{ session_tag: 's', session_id: 's', turn_key: 'turn' },
+      ...{ platform: 'chat', user_id: 'u', alias_id: null, person: null },
+    };
     const journal = new TurnJournal(
-      { ...run, alias_id: null, earlier },
+      { origin, claims, earlier },
       { actions: store.actions, seal: services.seal, clock: services.clock },
     );
     const settlement = { kind: 'confirmed', action: earlier[0], resumed: true };

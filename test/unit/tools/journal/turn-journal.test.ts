@@ -3,17 +3,21 @@ import type { ToolAnswer } from '../../../../src/agent/index.ts';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { createSeal, SEALED } from '../../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import { isUnknown } from '../../../../src/daemon/store/actions/actions.ts';
-import { CLAIM_MS, type SessionClaim } from '../../../../src/daemon/store/claims/claims.ts';
+import { type ActionOrigin, isUnknown } from '../../../../src/daemon/store/actions/actions.ts';
+import { CLAIM_MS, type KeyClaim, type SessionClaim } from '../../../../src/daemon/store/claims/claims.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../../src/daemon/store/store.ts';
-import { type JournaledRun, TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
+import { TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
 import type { Sent, Tool, ToolCall } from '../../../../src/daemon/tools/tool.ts';
 import { ada, bob } from '../../../contract/fixtures.ts';
 import { claimSession } from '../../../contract/store-writes.ts';
 import { bindOne, type RunOptions, sourceOf, toolOf } from '../../../support/tools.ts';
 
+const MESSAGE: ActionOrigin = {
+  ...{ session_tag: 's', session_id: 's', turn_key: 'turn' },
+  ...{ platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
+};
 const seal = createSeal(new Secret(Buffer.alloc(32, 1).toString('base64')));
 const parameters = {
   type: 'object',
@@ -58,19 +62,15 @@ const cancel: Tool = toolOf({
 });
 
 /** Begins a run of the message. */
-async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: RunOptions = {}) {
+async function begin(
+  { key = null, ...members }: Partial<ActionOrigin> & { key?: KeyClaim | null } = {},
+  tool = cancel,
+  rest: RunOptions = {},
+) {
+  const origin = { ...MESSAGE, ...members };
+  const earlier = await store.actions.ofTurn(origin.turn_key);
   const journal = new TurnJournal(
-    {
-      turn_key: 'turn',
-      earlier: await store.actions.ofTurn(members.turn_key ?? 'turn'),
-      claims: { session: claim, key: null },
-      session_id: 's',
-      platform: 'chat',
-      user_id: 'u1',
-      alias_id: null,
-      person: ada,
-      ...members,
-    },
+    { origin, earlier, claims: { session: claim, key } },
     { actions: store.actions, seal, clock: { now: () => now } },
   );
   const { bound, lines } = bindOne(tool, { journal, ...rest });
@@ -192,7 +192,7 @@ describe('a write', () => {
   test('is not sent by a run that has lost its idempotency key, even if no other run has claimed the session', async () => {
     const found = await store.idempotency.claim('k', 'body');
     if (found.outcome !== 'new') throw new Error('the key is taken');
-    const { call } = await begin({ claims: { session: claim, key: found.claim } });
+    const { call } = await begin({ key: found.claim });
     now += CLAIM_MS;
     await peer.idempotency.claim('k', 'body');
     expect(await call({ id: 2 })).toMatchObject({ ok: false });
@@ -457,9 +457,9 @@ describe('a repeated run', () => {
     for (const id of [1, 2]) await first.call({ id });
     const lost = new TurnJournal(
       {
-        ...{ turn_key: 'turn', earlier: await store.actions.ofTurn('turn') },
+        origin: MESSAGE,
+        earlier: await store.actions.ofTurn('turn'),
         claims: { session: claim, key: null },
-        ...{ session_id: 's', platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
       },
       { actions: store.actions, seal: createSeal(undefined), clock: { now: () => now } },
     );
