@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { EventSourceMessage } from 'eventsource-parser';
 import { type AnswerHandler, EVENT_READERS, type StreamEnd } from '../../channel/event-stream.ts';
 import { jsonObject } from '../../channel/json-object.ts';
 import { type CliError, failed, unavailable } from '../cli-error.ts';
@@ -177,16 +178,13 @@ export async function readAnswer(
       const pieces = await open(last);
       if (pieces === null) throw failed('the stream ended without the end of the answer', 'Ask again.');
       listener.connected(true);
-      const parser = new EventParser();
-      for await (const piece of pieces) {
-        for (const { id, event, data } of parser.push(piece)) {
-          if (!(Number(id) > last)) continue;
-          last = Number(id);
-          attempts = 0;
-          lastEventAt = performance.now();
-          if (Object.hasOwn(EVENT_READERS, event)) EVENT_READERS[event]?.(jsonObject(data), handler);
-          if (end) return end;
-        }
+      for await (const { id, event = '', data } of readEvents(pieces)) {
+        if (!(Number(id) > last)) continue;
+        last = Number(id);
+        attempts = 0;
+        lastEventAt = performance.now();
+        if (Object.hasOwn(EVENT_READERS, event)) EVENT_READERS[event]?.(jsonObject(data), handler);
+        if (end) return end;
       }
     } catch (error) {
       if (!(error instanceof ConnectionLost)) throw error;
@@ -208,73 +206,23 @@ function outOfReach(lost: ConnectionLost): CliError {
   );
 }
 
-/** An event of a stream. */
-export interface ServerEvent {
-  /** The last `id:` so far; empty if there was none. */
-  id: string;
-  event: string;
-  data: string;
-}
-
-/** Longest line and longest data of an event, in characters: much longer than any reply. */
+/** Longest event, in characters: much longer than any reply. */
 const EVENT_LENGTH_MAX = 8_388_608;
 
-/**
- * Reads an event stream (WHATWG HTML, "Interpreting an event stream") from pieces that may be cut anywhere: within a
- * character, a line end or an event. It ignores `retry`.
- */
-export class EventParser {
-  /** Drops a byte order mark at the beginning. */
-  readonly #decoder = new TextDecoder();
-  #line = '';
-  /**
-   * Whether the last piece ended in a carriage return. A line feed at the start of the next piece is then part of the
-   * same line end.
-   */
-  #returned = false;
-  #id = '';
-  #event = '';
-  #data: string[] = [];
-  #length = 0;
-
-  /** @returns the events that are now complete. @throws RangeError if an event is too long */
-  push(bytes: Uint8Array): ServerEvent[] {
-    let text = this.#decoder.decode(bytes, { stream: true });
-    if (text === '') return [];
-    if (this.#returned && text.startsWith('\n')) text = text.slice(1);
-    this.#returned = text.endsWith('\r');
-    const lines = text.split(/\r\n|\r|\n/);
-    const events: ServerEvent[] = [];
-    lines[0] = this.#line + lines[0];
-    this.#line = lines.pop() ?? '';
-    for (const line of lines) {
-      if (line === '') events.push(...this.#dispatch());
-      else this.#field(line);
-    }
-    if (this.#line.length > EVENT_LENGTH_MAX || this.#length > EVENT_LENGTH_MAX)
-      throw new RangeError(`an event has more than ${EVENT_LENGTH_MAX} characters`);
-    return events;
-  }
-
-  #field(line: string): void {
-    const colon = line.indexOf(':');
-    // A line that begins with a colon is a comment.
-    if (colon === 0) return;
-    const name = colon === -1 ? line : line.slice(0, colon);
-    const value = colon === -1 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
-    if (name === 'data') {
-      this.#data.push(value);
-      this.#length += value.length;
-    } else if (name === 'event') this.#event = value;
-    else if (name === 'id' && !value.includes('\0')) this.#id = value;
-  }
-
-  /** Ends an event. The id is kept for the next one. An event without data is dropped. */
-  #dispatch(): ServerEvent[] {
-    const [event, data] = [this.#event || 'message', this.#data];
-    this.#event = '';
-    this.#data = [];
-    this.#length = 0;
-    return data.length > 0 ? [{ id: this.#id, event, data: data.join('\n') }] : [];
+/** The events of a stream, each as soon as it is complete. @throws ParseError if an event is too long */
+async function* readEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<EventSourceMessage> {
+  const { createParser } = await import('eventsource-parser');
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({
+    maxBufferSize: EVENT_LENGTH_MAX,
+    onEvent: (event) => events.push(event),
+    onError(error) {
+      if (error.type === 'max-buffer-size-exceeded') throw error;
+    },
+  });
+  const decoder = new TextDecoder();
+  for await (const piece of pieces) {
+    parser.feed(decoder.decode(piece, { stream: true }));
+    yield* events.splice(0);
   }
 }
