@@ -5,6 +5,9 @@
 
 export type { Confirmation, ConfirmationAnswer } from './message.ts';
 
+/** Time without data after which a stream counts as dead, ms. The daemon sends a comment every 10 s. */
+export const SILENCE_MS = 45_000;
+
 /** The end of an answer. */
 export interface StreamEnd {
   session_id: string;
@@ -112,6 +115,12 @@ function actionInText(text: string): AskedAction {
     return { label, value };
   });
   return { title, details };
+}
+
+/** The minutes until a question ends, rounded up; null if there are more than 5, which a client does not show. */
+export function minutesLeft({ expires_at }: { expires_at: number }, now: number): number | null {
+  const minutes = Math.ceil((expires_at - now) / 60_000);
+  return minutes > 5 ? null : minutes;
 }
 
 /** What a message did. A client that shows it leaves out the lines in the text of the answer. */

@@ -1,4 +1,4 @@
-import { type AskedAction, type EventData, readActions } from '../../channel/event-stream.ts';
+import { type AskedAction, type EventData, minutesLeft, readActions } from '../../channel/event-stream.ts';
 import type { ConfirmationAnswer } from '../../channel/index.ts';
 import { type Look, paint, type Span, spansWidth, wrapSpans } from './styled-text.ts';
 
@@ -48,14 +48,11 @@ export function keysInWords({ actions: [first, ...others] }: Question): string {
   return `y: ${label ?? 'Confirm'}, n: Decline`;
 }
 
-/** The time that is left is shown when it is shorter than this, ms. */
-const SHORT_MS = 5 * 60_000;
-
 /** How long a question is still open, in words; null if that is long enough. */
-export function timeLeft({ expires_at }: Question, now: number): string | null {
-  const left = expires_at - now;
-  if (left > SHORT_MS) return null;
-  return left <= 0 ? 'this question has ended' : `${Math.ceil(left / 60_000)} min left`;
+export function timeLeft(question: Question, now: number): string | null {
+  const minutes = minutesLeft(question, now);
+  if (minutes === null) return null;
+  return minutes <= 0 ? 'this question has ended' : `${minutes} min left`;
 }
 
 /**

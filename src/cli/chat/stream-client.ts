@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { SILENCE_MS } from '../../channel/event-stream.ts';
 import type { ConfirmationAnswer, EventStreamPaths } from '../../channel/index.ts';
 import { jsonObject } from '../../channel/json-object.ts';
 import { eachBundled, loadOneBundled } from '../../daemon/admin/channels.ts';
@@ -38,8 +39,6 @@ export interface Outgoing {
 
 /** Maximum time until the head of a response arrives, ms. */
 const ANSWER_WITHIN_MS = 15_000;
-/** Time without data after which a stream counts as dead, ms. The daemon sends a comment every 10 s. */
-const SILENCE_MS = 45_000;
 
 /**
  * A client for the event-stream endpoints of a daemon. It follows no redirects, so that a token, which is in the body

@@ -1,5 +1,6 @@
 import {
   type AskedAction,
+  minutesLeft,
   type Outcome,
   type Receipt,
   readActions,
@@ -12,8 +13,6 @@ import { addStyle } from '../view/part-style.ts';
 import { withPartTexts } from '../view/part-texts.ts';
 import style from './style.css';
 
-/** The time that is left is shown when it is shorter than this, in ms. */
-const SHORT_MS = 5 * 60_000;
 const TICK_MS = 5000;
 
 /** How each outcome looks. The other states have no outcome yet. */
@@ -188,13 +187,12 @@ export class Card {
   }
 
   #count(question: Question): void {
-    const left = question.expires_at - Date.now();
-    if (left <= 0) {
+    const minutes = minutesLeft(question, Date.now()) ?? Number.POSITIVE_INFINITY;
+    if (minutes <= 0) {
       this.#ask(question);
       return;
     }
-    const minutes = Math.ceil(left / 60_000);
-    set(this.#left, { hidden: left > SHORT_MS });
+    set(this.#left, { hidden: !Number.isFinite(minutes) });
     this.#left.textContent = fill(this.#texts.timeLeft, { minutes });
   }
 }

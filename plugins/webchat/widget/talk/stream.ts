@@ -1,6 +1,7 @@
 import {
   type AnswerHandler,
   EVENT_READERS,
+  SILENCE_MS,
   type StreamEnd,
   type StreamHandler,
 } from '../../../../src/channel/event-stream.ts';
@@ -28,11 +29,6 @@ export class StreamBroken extends Error {
 
 /** Time after which a connection without any event is given up, in ms. The service sends the first event at once. */
 const OPEN_WITHIN_MS = 10_000;
-/**
- * Time after which a silent connection is replaced, in ms, because it may be dead. The new connection continues where
- * the old connection stopped.
- */
-const SILENCE_MS = 45_000;
 /** How long to wait between attempts, in ms. After each event, the waits start again with the first. */
 const WAITS_MS = [300, 1000, 2000, 4000, 8000];
 /** Maximum number of attempts for a stream without any event. After that, an answer in one response is faster. */
