@@ -3,6 +3,7 @@ import { getRawBody, type RawBodyError } from 'raw-body';
 import type { Route } from '../../channel/index.ts';
 import { MULTIPART } from '../../channel/payload.ts';
 import { AgentdError } from '../errors.ts';
+import { nestsDeeper } from '../syntax/json.ts';
 import type { Clock } from '../time/clock.ts';
 
 /** Deepest nesting of arrays and objects in a JSON body. */
@@ -107,7 +108,7 @@ export function discard(request: IncomingMessage): void {
 export function parseJson(body: Uint8Array): Record<string, unknown> {
   const text = decode(body);
   // Checked before it is parsed: parsing 100,000 nested levels would hold up all requests.
-  if (isDeeper(text, DEPTH_MAX)) throw tooDeep(text);
+  if (nestsDeeper(text, DEPTH_MAX)) throw tooDeep(text);
   const value = parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw noObject();
   return value as Record<string, unknown>;
@@ -143,34 +144,6 @@ function tooDeep(text: string): AgentdError {
   return new AgentdError('invalid_request', 'The body is nested too deeply.', {
     errors: [{ field: 'body', message: `must be nested at most ${DEPTH_MAX} levels deep` }],
   });
-}
-
-const [QUOTE, BACKSLASH] = [0x22, 0x5c];
-/** `{` and `[`, like `}` and `]`, differ only in the bit that distinguishes upper and lower case of letters. */
-const [OPEN, CLOSE, CASE] = [0x5b, 0x5d, 0x20];
-
-/** Whether braces and brackets outside of strings are nested more than `levels` deep. Reads each character once. */
-function isDeeper(json: string, levels: number): boolean {
-  let depth = 0;
-  for (let at = 0; at < json.length; at++) {
-    const character = json.charCodeAt(at);
-    if (character === QUOTE) at = endOfString(json, at);
-    else if ((character & ~CASE) === OPEN) {
-      if (++depth > levels) return true;
-    } else if ((character & ~CASE) === CLOSE) depth--;
-  }
-  return false;
-}
-
-/** @param quote where the string begins */
-function endOfString(json: string, quote: number): number {
-  let at = quote + 1;
-  for (; at < json.length; at++) {
-    const character = json.charCodeAt(at);
-    if (character === QUOTE) break;
-    if (character === BACKSLASH) at++;
-  }
-  return at;
 }
 
 /** Maximum number of bodies over BODY_LIMIT_BYTES in memory at the same time, because anybody can send one. */

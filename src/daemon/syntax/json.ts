@@ -32,6 +32,34 @@ export function isInexact(value: unknown): boolean {
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+/** `{` and `[`, like `}` and `]`, differ only in the bit that distinguishes upper and lower case of letters. */
+const [OPEN, CLOSE, CASE] = [0x5b, 0x5d, 0x20];
+
+/** Whether braces and brackets outside of strings are nested more than `levels` deep. Reads each character once. */
+export function nestsDeeper(json: string, levels: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const character = json.charCodeAt(at);
+    if (character === QUOTE) at = endOfString(json, at);
+    else if ((character & ~CASE) === OPEN) {
+      if (++depth > levels) return true;
+    } else if ((character & ~CASE) === CLOSE) depth--;
+  }
+  return false;
+}
+
+/** @param quote where the string begins */
+function endOfString(json: string, quote: number): number {
+  let at = quote + 1;
+  for (; at < json.length; at++) {
+    const character = json.charCodeAt(at);
+    if (character === QUOTE) break;
+    if (character === BACKSLASH) at++;
+  }
+  return at;
+}
+
 /** Maximum nesting depth. No value that a person writes is nested this deeply. */
 const DEPTH_MAX = 500;
 

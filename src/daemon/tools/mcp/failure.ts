@@ -1,6 +1,6 @@
 import { type JSONRPCMessage, MCPClientError } from '@ai-sdk/mcp';
+import { nestsDeeper } from '../../syntax/json.ts';
 import type { TokenExchangeReason } from '../downstream/token-exchange.ts';
-import { nestsDeeper } from '../schema/read-arguments.ts';
 import type { McpEntry } from '../source-entry.ts';
 import type { CredentialsUsed, Sent } from '../tool.ts';
 

@@ -1,7 +1,6 @@
 import { type JSONRPCMessage, type MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp';
-import { mayBeInexact, parseExactly } from '../../syntax/json.ts';
+import { mayBeInexact, nestsDeeper, parseExactly } from '../../syntax/json.ts';
 import type { Clock } from '../../time/clock.ts';
-import { nestsDeeper } from '../schema/read-arguments.ts';
 import { McpFailure } from './failure.ts';
 
 /** A transport to an MCP server, as `McpConnection` and the library's client use it. */

@@ -1,5 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
-import { isInexact, mayBeInexact } from '../../syntax/json.ts';
+import { isInexact, mayBeInexact, nestsDeeper } from '../../syntax/json.ts';
 
 type ReadArguments = { ok: true; args: Record<string, unknown> } | { ok: false; message: string };
 
@@ -69,24 +69,6 @@ function inexact(): UnusableArguments {
   return new UnusableArguments(
     'An argument has a number with too many digits: it cannot be sent exactly. Tell the person.',
   );
-}
-
-/** Whether the brackets of a JSON text are nested deeper than `max`. Reads the text once, without parsing it. */
-export function nestsDeeper(text: string, max: number): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (inString) {
-      if (character === '\\') at++;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === '{' || character === '[') {
-      depth++;
-      if (depth > max) return true;
-    } else if (character === '}' || character === ']') depth--;
-  }
-  return false;
 }
 
 /** JSON with sorted member names, so that equal values have equal texts. */
