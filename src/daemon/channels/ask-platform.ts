@@ -11,6 +11,7 @@ import { readMessage, readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
 import { systemClock } from '../time/clock.ts';
+import { within } from '../time/time-limit.ts';
 import { channelProblems } from './check-channel.ts';
 import type { ConfiguredChannel } from './load.ts';
 import { isStandInAddress } from './simulator.ts';
@@ -103,14 +104,10 @@ function read(found: ChannelCheck): ChannelCheck {
   return { outcome: outcome === 'warning' ? outcome : 'failed', detail: words, advice: more };
 }
 
-async function withinTime<T>(work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`it took more than ${CHECK_MS / 1000} seconds`)), CHECK_MS);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function withinTime<T>(work: Promise<T>): Promise<T> {
+  return within(work, CHECK_MS, () => {
+    throw new Error(`it took more than ${CHECK_MS / 1000} seconds`);
+  });
 }
 
 function failed(detail: string, advice: string): ChannelCheck {

@@ -1,4 +1,5 @@
 import type { AlarmClock } from '../time/clock.ts';
+import { within } from '../time/time-limit.ts';
 
 /** Maximum time that a message waits until a question has been sent, ms. */
 const WAIT_MS = 100;
@@ -31,9 +32,6 @@ export class QuestionsBeingSent {
   async ended(session_ids: readonly (string | null)[]): Promise<void> {
     const sending = session_ids.flatMap((id) => (id === null ? [] : (this.#sending.get(id) ?? [])));
     if (sending.length === 0) return;
-    const { promise: isLate, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#clock.after(WAIT_MS, resolve);
-    await Promise.race([Promise.all(sending), isLate]);
-    cancel();
+    await within(Promise.all(sending), WAIT_MS, () => undefined, this.#clock);
   }
 }

@@ -10,6 +10,7 @@ import { userOfKey } from '../store/links/links.ts';
 import type { Store } from '../store/store.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
 import { backOff } from '../time/retry.ts';
+import { within } from '../time/time-limit.ts';
 import type { TokenClient } from '../tools/downstream/token-endpoint.ts';
 import type { Observer } from '../trace/observer.ts';
 import { type Asked, askForToken } from './ask-for-token.ts';
@@ -112,11 +113,7 @@ export class LinkRenewer {
       toTokenLife(claimsOfStoredToken(token)),
     );
     if (renewal?.isDue !== true) return 'kept';
-    let cancel = () => {};
-    const late = new Promise<RenewalOutcome>((resolve) => {
-      cancel = this.#services.clock.after(MESSAGE_WAIT_MS, () => resolve('kept'));
-    });
-    return Promise.race([this.#renew(key), late]).finally(() => cancel());
+    return within(this.#renew(key), MESSAGE_WAIT_MS, () => 'kept', this.#services.clock);
   }
 
   /** Renews the links that are due. Never rejects. */

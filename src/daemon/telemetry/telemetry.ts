@@ -13,6 +13,7 @@ import { defaultResource, resourceFromAttributes } from '@opentelemetry/resource
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import type { Log } from '../process/log.ts';
+import { within } from '../time/time-limit.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import type { BegunMessage, MessageSpan, Span, SpanSubject } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
@@ -171,16 +172,10 @@ function isFailure(outcome: string): boolean {
   return !(outcome in ERRORS) || ERRORS[outcome as ErrorCode].status >= 500;
 }
 
-async function shutdownWithin(provider: TracerProvider, ms: number): Promise<boolean> {
-  const { promise: passed, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, ms, false);
+function shutdownWithin(provider: TracerProvider, ms: number): Promise<boolean> {
   const flushed = provider.shutdown().then(
     () => true,
     () => false,
   );
-  try {
-    return await Promise.race([flushed, passed]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return within(flushed, ms, () => false);
 }

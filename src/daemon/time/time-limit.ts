@@ -116,14 +116,27 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
   });
 }
 
+/** Its timers keep the process alive, unlike those of `systemClock`. */
+const WAITING: Pick<AlarmClock, 'after'> = {
+  after(ms, ring) {
+    const timer = setTimeout(ring, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 /**
- * Resolves when all the work has settled, or after `ms`. Afterwards no timer is left: a timer would keep the process
- * alive after everything has stopped.
+ * The result of the work or, after `ms`, that of `late`. The work itself continues. Afterwards no timer is left: a timer
+ * would keep the process alive after everything has stopped.
  */
-export function settledWithin(work: Iterable<Promise<unknown>>, ms: number): Promise<unknown> {
+export function within<T, L>(work: Promise<T>, ms: number, late: () => L, clock = WAITING): Promise<T | L> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return Promise.race([Promise.allSettled(work), promise]).finally(() => clearTimeout(timer));
+  const cancel = clock.after(ms, resolve);
+  return Promise.race([work, promise.then(late)]).finally(cancel);
+}
+
+/** Resolves when all the work has settled, or after `ms`. */
+export function settledWithin(work: Iterable<Promise<unknown>>, ms: number): Promise<unknown> {
+  return within(Promise.allSettled(work), ms, () => undefined);
 }
 
 /**

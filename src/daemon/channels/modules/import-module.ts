@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { dirname, resolve, sep } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { describeThrown, sourceLocation } from '../../syntax/source-location.ts';
+import { within } from '../../time/time-limit.ts';
 
 /**
  * How long importing a module may take, ms. Modules must not have side effects. The limit is for a module that has
@@ -63,17 +63,10 @@ async function isTypeScriptOfPackage(file: string): Promise<boolean> {
   return /\.[cm]?ts$/.test(file) && (await realpath(file)).split(sep).includes('node_modules');
 }
 
-async function withinTime<T>(work: Promise<T>): Promise<T> {
-  const timer = new AbortController();
-  const late = setTimeout(IMPORT_MS, undefined, { signal: timer.signal }).then(() => {
+function withinTime<T>(work: Promise<T>): Promise<T> {
+  return within(work, IMPORT_MS, () => {
     throw new Error(`it was not loaded within ${IMPORT_MS / 1000} seconds`);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    timer.abort();
-    late.catch(() => undefined);
-  }
 }
 
 export function refuse(problem: string, right: string): Extract<Imported, { ok: false }> {

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { Log } from '../../process/log.ts';
 import { printable } from '../../texts/printable.ts';
-import { type AlarmClock, type Clock, wait } from '../../time/clock.ts';
-import { onAbort } from '../../time/time-limit.ts';
+import type { AlarmClock, Clock } from '../../time/clock.ts';
+import { onAbort, within } from '../../time/time-limit.ts';
 import { McpFailure } from './failure.ts';
 import {
   InboundMeter,
@@ -192,15 +192,9 @@ export class StdioTransport implements McpTransport {
     await this.#exited;
   }
 
-  async #exitsWithin(ms: number): Promise<boolean> {
-    const enough = new AbortController();
-    const late = wait(this.#options.clock, ms, enough.signal).then(
-      () => false,
-      () => true,
-    );
-    const exits = await Promise.race([this.#exited.then(() => true), late]);
-    enough.abort();
-    return exits;
+  #exitsWithin(ms: number): Promise<boolean> {
+    const exits = this.#exited.then(() => true);
+    return within(exits, ms, () => false, this.#options.clock);
   }
 }
 
