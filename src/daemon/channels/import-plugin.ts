@@ -1,7 +1,8 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { CHANNEL_API_VERSION } from '../../channel/index.ts';
 import { describeValue, type Imported, importModule, refuse } from './modules/import-module.ts';
+import { isFile } from './modules/locate-module.ts';
 
 /**
  * Imports a plugin's module and checks only the `apiVersion` of the plugin. Nothing else of the plugin is read or
@@ -57,11 +58,4 @@ async function findBundled(): Promise<Map<string, string>> {
     if (entry.isDirectory() && entry.name !== TEMPLATE && (await isFile(file))) found.set(entry.name, file);
   }
   return found;
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
 }

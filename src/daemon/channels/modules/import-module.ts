@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFile, realpath, stat } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { dirname, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describeThrown, sourceLocation } from '../../syntax/source-location.ts';
 import { within } from '../../time/time-limit.ts';
+import { isFile } from './locate-module.ts';
 
 /**
  * How long importing a module may take, ms. Modules must not have side effects. The limit is for a module that has
@@ -132,13 +133,6 @@ function syntaxErrorIn(file: string): Promise<string | null> {
  */
 async function readText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
-}
-
-async function isFile(file: string): Promise<boolean> {
-  return stat(file).then(
-    (found) => found.isFile(),
-    () => false,
-  );
 }
 
 /** The modules of agentd that plugins and runtimes may import. */

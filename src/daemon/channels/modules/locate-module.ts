@@ -132,11 +132,10 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isFile();
-  } catch {
-    // If the file cannot be examined, it cannot be loaded either.
-    return false;
-  }
+/** A file that cannot be examined cannot be loaded either. */
+export async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
