@@ -36,7 +36,7 @@ export async function loadInstructions(value: string | undefined): Promise<strin
   return bounded(text);
 }
 
-function looksLikePath(text: string): boolean {
+export function looksLikePath(text: string): boolean {
   return !/\s/.test(text) && (isAbsolute(text) || /^\.{1,2}\//.test(text) || /\.(?:md|txt)$/i.test(text));
 }
 

@@ -1,4 +1,3 @@
-import type { ConfirmPolicy } from './confirmation/confirm-policy.ts';
 import type { CredentialForm } from './downstream/credential-form.ts';
 import type { CredentialPolicy, Effect, ToolPolicy } from './tool.ts';
 
@@ -87,20 +86,11 @@ export interface ModuleEntry extends Entry {
 }
 
 /** The settings of one operation or tool. */
-export interface ToolEntry {
+export interface ToolEntry extends Partial<Omit<ToolPolicy, 'summary'>> {
   /** The whole name of the tool. It replaces the name that is made from the prefix. */
   readonly as?: string;
-  readonly effect?: Effect;
-  readonly credentials?: CredentialPolicy;
-  readonly confirm?: ConfirmPolicy;
   readonly summary?: string;
-  readonly confirm_label?: string;
-  readonly public?: readonly string[] | 'all';
-  readonly bind?: Readonly<Record<string, string>>;
-  /** Bound parameters that the question for confirmation does not show. */
-  readonly hide?: readonly string[];
   readonly idempotency_header?: string;
-  readonly idempotent?: boolean;
   /** What the values of parameters may be. The keys are names of path parameters of an operation. */
   readonly parameters?: Readonly<Record<string, ParameterEntry>>;
 }

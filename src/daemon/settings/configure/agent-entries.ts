@@ -1,4 +1,5 @@
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
+import { looksLikePath } from '../../agent/instructions.ts';
 import {
   type AgentCondition,
   type AgentEntry,
@@ -8,7 +9,7 @@ import {
 import type { SettingProblem } from '../problem.ts';
 import type { StructuredValue } from '../sources.ts';
 import { NAME_FORM } from '../tools-schema.ts';
-import { ConfigNode, refuseRepeatedNames } from './config-node.ts';
+import { ConfigNode, refuseRepeatedNames, withoutAbsent } from './config-node.ts';
 
 const KEYS = ['name', 'instructions', 'tools', 'model', 'memory', 'when', 'canary'];
 const CONDITIONS = ['channel', 'tenant_id', 'workspace', 'locale'] as const;
@@ -41,25 +42,16 @@ export function readAgentEntries(
 function readAgent(node: ConfigNode, channels: readonly string[]): AgentEntry | undefined {
   if (node.members('an object with the `name` of the agent').length === 0) return undefined;
   node.onlyKeys(KEYS);
-  const name = readName(node.child('name'));
-  const instructions = optionalText(node.child('instructions'), 'a text, or the path of a text file');
-  const model = optionalText(node.child('model'), 'the name of a model, as in AGENT_MODEL');
-  const tools = readTools(node.child('tools'));
-  const memory = node.child('memory');
-  const hasMemory = memory.isAbsent || memory.boolean() !== false;
-  const when = node.child('when');
-  const canary = node.child('canary');
-  const { setting, source } = node;
-  return {
-    name: name ?? '',
-    ...(instructions === undefined ? {} : { instructions: besideFile(instructions, node.folder) }),
-    ...(model === undefined ? {} : { model }),
-    ...(tools === undefined ? {} : { tools }),
-    memory: hasMemory,
-    when: when.isAbsent ? null : readCondition(when, channels),
-    canary_percent: canary.isAbsent ? null : readShare(canary),
-    location: { setting, source },
-  };
+  return withoutAbsent<AgentEntry>({
+    name: readName(node.child('name')) ?? '',
+    instructions: node.optional('instructions', readInstructions),
+    model: node.optional('model', (child) => child.text('the name of a model, as in AGENT_MODEL')),
+    tools: node.optional('tools', readTools),
+    memory: node.optional('memory', (child) => child.boolean()) ?? true,
+    when: node.optional('when', (child) => readCondition(child, channels)) ?? null,
+    canary_percent: node.optional('canary', readShare) ?? null,
+    location: node.location,
+  });
 }
 
 function readName(node: ConfigNode): string | undefined {
@@ -68,23 +60,16 @@ function readName(node: ConfigNode): string | undefined {
   return node.refuseValue('is not a name', '1 to 64 letters, digits, `_` and `-`');
 }
 
-function optionalText(node: ConfigNode, right: string): string | undefined {
-  return node.isAbsent ? undefined : node.text(right);
-}
-
 /** Paths are relative to the file, as those of tools are; a text stays as it is. */
-function besideFile(instructions: string, folder: string): string {
-  const isPath =
-    !/\s/.test(instructions) && (/^\.{1,2}\//.test(instructions) || /\.(?:md|txt)$/i.test(instructions));
-  return isPath && !isAbsolute(instructions) ? resolve(folder, instructions) : instructions;
+function readInstructions(node: ConfigNode): string | undefined {
+  const text = node.text('a text, or the path of a text file');
+  return text !== undefined && looksLikePath(text) ? resolve(node.folder, text) : text;
 }
 
-function readTools(node: ConfigNode): ListedTool[] | undefined {
-  if (node.isAbsent) return undefined;
-  const right = 'a list of names of tools';
-  return node.items(right).flatMap((item) => {
+function readTools(node: ConfigNode): ListedTool[] {
+  return node.items('a list of names of tools').flatMap((item) => {
     const name = item.text('the name of a tool');
-    return name === undefined ? [] : [{ name, location: { setting: item.setting, source: item.source } }];
+    return name === undefined ? [] : [{ name, location: item.location }];
   });
 }
 

@@ -35,6 +35,11 @@ export class ConfigNode {
     return line === null ? this.#file.source : `${this.#file.source}, line ${line}`;
   }
 
+  get location(): { setting: string; source: string } {
+    const { setting, source } = this;
+    return { setting, source };
+  }
+
   /** The folder that relative paths are relative to. */
   get folder(): string {
     return this.#file.folder;
@@ -62,6 +67,12 @@ export class ConfigNode {
         ? (this.value as Record<string | number, unknown>)[key]
         : undefined;
     return new ConfigNode(value, [...this.#path, key], this.#file, this.#problems);
+  }
+
+  /** What `read` makes of a member; undefined if it is absent. */
+  optional<T>(key: string, read: (child: ConfigNode) => T | undefined): T | undefined {
+    const child = this.child(key);
+    return child.isAbsent ? undefined : read(child);
   }
 
   /** The items of a list; reports anything else. */
@@ -121,6 +132,11 @@ export class ConfigNode {
     const word = words.find((candidate) => candidate === this.value);
     return word ?? this.refuseValue('is not one of the known values', `one of ${words.join(', ')}`);
   }
+}
+
+/** The entry without its undefined members. */
+export function withoutAbsent<T extends object>(entry: { [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Reports each entry that has the `name` of an earlier one. */

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type {
-  EntryLocation,
   ListCredentials,
   McpEntry,
   ModuleEntry,
@@ -11,7 +10,7 @@ import type {
 import type { SettingProblem } from '../../problem.ts';
 import type { StructuredValue } from '../../sources.ts';
 import { entryKeys, LIST_CREDENTIALS, MAX_TIMEOUT } from '../../tools-schema.ts';
-import { ConfigNode, refuseRepeatedNames } from '../config-node.ts';
+import { ConfigNode, refuseRepeatedNames, withoutAbsent } from '../config-node.ts';
 import {
   type EntrySecrets,
   fillSecrets,
@@ -87,10 +86,10 @@ function readModuleEntry(node: ConfigNode): ModuleEntry | undefined {
   const module = node
     .child('module')
     .text('a path such as ./tools/refund.ts, or the name of an installed package');
-  const credential = readCredential(node.child('credential'));
+  const credential = node.optional('credential', readCredential);
   if (module === undefined) return undefined;
-  const location = `${node.setting} (${node.source})`;
-  return { kind: 'module', location, module, folder: node.folder, ...(credential && { credential }) };
+  const { folder } = node;
+  return withoutAbsent<ModuleEntry>({ kind: 'module', location: describe(node), module, folder, credential });
 }
 
 /** Reads an entry with the key `openapi`; undefined if it has a problem. The document itself is not read. */
@@ -110,12 +109,10 @@ function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry
   if (path === undefined || name === undefined || base_url === undefined) return undefined;
   return {
     kind: 'openapi',
-    location: `${node.setting} (${node.source})`,
+    location: describe(node),
     locations: {
-      document: toLocation(node.child('openapi')),
-      operations: Object.fromEntries(
-        Object.keys(operations).map((key) => [key, toLocation(list.child(key))]),
-      ),
+      document: node.child('openapi').location,
+      operations: Object.fromEntries(Object.keys(operations).map((key) => [key, list.child(key).location])),
     },
     path: resolve(node.folder, path),
     name,
@@ -125,8 +122,8 @@ function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry
   };
 }
 
-function toLocation({ setting, source }: ConfigNode): EntryLocation {
-  return { setting, source };
+function describe({ setting, source }: ConfigNode): string {
+  return `${setting} (${source})`;
 }
 
 function readBaseUrl(node: ConfigNode, { api_base_url }: EntryContext): string | undefined {
@@ -159,18 +156,18 @@ function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry | undef
     { values: context.secrets, byDefault: 'none' },
   );
   const list_credentials = readListCredentials(node, url, policy);
-  const timeout_seconds = readTimeout(node);
+  const timeout_seconds = node.optional('timeout_seconds', readTimeout);
   if (url === undefined || name === undefined) return undefined;
-  return {
+  return withoutAbsent<McpEntry>({
     kind: 'mcp',
-    location: `${node.setting} (${node.source})`,
+    location: describe(node),
     server: { url },
     name,
     tools,
     ...policy,
-    ...(list_credentials === undefined ? {} : { list_credentials }),
-    ...(timeout_seconds === undefined ? {} : { timeout_seconds }),
-  };
+    list_credentials,
+    timeout_seconds,
+  });
 }
 
 function readListCredentials(
@@ -193,8 +190,7 @@ function readListCredentials(
 }
 
 function readTimeout(node: ConfigNode): number | undefined {
-  const child = node.child('timeout_seconds');
-  return child.isAbsent ? undefined : child.integer(1, MAX_TIMEOUT);
+  return node.integer(1, MAX_TIMEOUT);
 }
 
 /** Reads an entry with the key `command`: an MCP server that agentd starts. Undefined if it has a problem. */
@@ -205,7 +201,7 @@ function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntry | und
   const list = node.child('tools');
   const tools = readToolEntries(list, 'mcp');
   const secrets = readEntrySecrets(node, context.secrets);
-  const env = readEnv(node.child('env'), secrets);
+  const env = node.optional('env', (child) => readEnv(child, secrets)) ?? {};
   const carriers = [
     node.child('credentials'),
     ...Object.keys(tools).map((key) => list.child(key).child('credentials')),
@@ -217,19 +213,18 @@ function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntry | und
         'none, or leave the key out',
       );
   }
-  const timeout_seconds = readTimeout(node);
+  const timeout_seconds = node.optional('timeout_seconds', readTimeout);
   if (command === undefined || name === undefined) return undefined;
-  const location = `${node.setting} (${node.source})`;
-  return {
+  return withoutAbsent<McpEntry>({
     kind: 'mcp',
-    location,
+    location: describe(node),
     server: { command, env },
     name,
     headers: {},
     credentials: 'none',
     tools,
-    ...(timeout_seconds === undefined ? {} : { timeout_seconds }),
-  };
+    timeout_seconds,
+  });
 }
 
 function readCommand(node: ConfigNode): readonly [string, ...string[]] | undefined {
@@ -243,7 +238,6 @@ function readCommand(node: ConfigNode): readonly [string, ...string[]] | undefin
 }
 
 function readEnv(node: ConfigNode, secrets: EntrySecrets): Record<string, string> {
-  if (node.isAbsent) return {};
   const filled = node.members(RIGHT_ENV).flatMap(([name, value]) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) value.refuse('is not the name of a variable', RIGHT_ENV);
     const text = value.value === '' ? '' : fillSecrets(value, RIGHT_ENV, secrets);

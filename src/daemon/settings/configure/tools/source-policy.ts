@@ -5,7 +5,7 @@ import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isLoopback } from '../../addresses.ts';
 import { CREDENTIAL, CREDENTIALS, EXCHANGE, SECRET_NAME } from '../../tools-schema.ts';
 import { findUrlProblem, rightUrl } from '../../value.ts';
-import type { ConfigNode } from '../config-node.ts';
+import { type ConfigNode, withoutAbsent } from '../config-node.ts';
 import type { SourceSecrets } from './source-secrets.ts';
 
 const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
@@ -30,16 +30,11 @@ export function readSourcePolicy(
 ): SourcePolicy {
   const secrets = readEntrySecrets(node, values);
   const headers = readHeaders(node, secrets);
-  const exchange = readExchange(node, secrets);
-  const credential = readCredential(node.child('credential'));
+  const exchange = node.optional('exchange', (child) => readExchange(child, secrets));
+  const credential = node.optional('credential', readCredential);
   const form = credential ?? BEARER;
   const credentials = readCredentials(node, destination, tools, { headers, byDefault, form });
-  return {
-    headers,
-    ...(credentials === undefined ? {} : { credentials }),
-    ...(credential === undefined ? {} : { credential }),
-    ...(exchange === undefined ? {} : { exchange }),
-  };
+  return withoutAbsent<SourcePolicy>({ headers, credentials, credential, exchange });
 }
 
 /** Reads an http or https address without credentials or a fragment. */
@@ -89,9 +84,7 @@ function isHeaderValue(text: string): boolean {
 }
 
 /** The key `exchange` of an entry. */
-function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
-  const exchange = node.child('exchange');
-  if (exchange.isAbsent) return undefined;
+function readExchange(exchange: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
   exchange.members(RIGHT_EXCHANGE);
   if (typeof exchange.value !== 'object') return undefined;
   exchange.onlyKeys(EXCHANGE.required);
@@ -237,9 +230,8 @@ const SCHEME = /^[A-Za-z][A-Za-z0-9_-]{0,30}$/;
 const OF_MESSAGE =
   /^(?:accept|content|trace|user-agent|set-cookie|if-|range|origin|referer|date|cache-|pragma)/;
 
-/** Reads `credential` of an entry: where its requests carry the token. Undefined if it is absent or wrong. */
+/** Reads `credential` of an entry: where its requests carry the token. Undefined if it is wrong. */
 export function readCredential(node: ConfigNode): CredentialForm | undefined {
-  if (node.isAbsent) return undefined;
   if (node.members(RIGHT_CREDENTIAL).length === 0)
     return typeof node.value === 'object' ? node.refuse('is empty', RIGHT_CREDENTIAL) : undefined;
   const query = node.child('query');

@@ -3,7 +3,7 @@ import { type ConfirmPolicy, readConfirmPolicy } from '../../../tools/confirmati
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import { CREDENTIALS, NAME_FORM, toolKeys } from '../../tools-schema.ts';
-import type { ConfigNode } from '../config-node.ts';
+import { type ConfigNode, withoutAbsent } from '../config-node.ts';
 
 const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
 const RIGHT_PARAMETERS =
@@ -26,26 +26,22 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
   const keys = toolKeys(kind);
   node.members(`an object with any of ${keys.join(', ')}`);
   node.onlyKeys(keys);
-  return withoutAbsent({
-    as: given(node.child('as'), readToolName),
-    effect: given(node.child('effect'), (child) => child.choice(['read', 'write'])),
-    credentials: given(node.child('credentials'), (child) => child.choice(CREDENTIALS)),
-    confirm: given(node.child('confirm'), readConfirm),
-    confirm_label: given(node.child('confirm_label'), readConfirmLabel),
-    summary: given(node.child('summary'), (child) =>
+  return withoutAbsent<ToolEntry>({
+    as: node.optional('as', readToolName),
+    effect: node.optional('effect', (child) => child.choice(['read', 'write'])),
+    credentials: node.optional('credentials', (child) => child.choice(CREDENTIALS)),
+    confirm: node.optional('confirm', readConfirm),
+    confirm_label: node.optional('confirm_label', readConfirmLabel),
+    summary: node.optional('summary', (child) =>
       child.text('a sentence such as "Cancel order {id}", with parameters in braces'),
     ),
-    public: given(node.child('public'), readPublic),
-    bind: given(node.child('bind'), readBind),
-    hide: given(node.child('hide'), (child) => readHide(child, node.child('bind'))),
-    idempotency_header: given(node.child('idempotency_header'), readHeaderName),
-    idempotent: given(node.child('idempotent'), (child) => child.boolean()),
-    parameters: given(node.child('parameters'), readParameters),
+    public: node.optional('public', readPublic),
+    bind: node.optional('bind', readBind),
+    hide: node.optional('hide', (child) => readHide(child, node.child('bind'))),
+    idempotency_header: node.optional('idempotency_header', readHeaderName),
+    idempotent: node.optional('idempotent', (child) => child.boolean()),
+    parameters: node.optional('parameters', readParameters),
   });
-}
-
-function given<T>(node: ConfigNode, read: (node: ConfigNode) => T | undefined): T | undefined {
-  return node.isAbsent ? undefined : read(node);
 }
 
 function readToolName(node: ConfigNode): string | undefined {
@@ -109,14 +105,8 @@ function readParameters(node: ConfigNode): Record<string, ParameterEntry> {
   const read = node.members(RIGHT_PARAMETERS).map(([name, parameter]) => {
     parameter.members(RIGHT_PARAMETERS);
     parameter.onlyKeys(['allow_slash']);
-    const allow_slash = given(parameter.child('allow_slash'), (child) => child.boolean());
-    return [name, allow_slash === undefined ? {} : { allow_slash }] as const;
+    const allow_slash = parameter.optional('allow_slash', (child) => child.boolean());
+    return [name, withoutAbsent<ParameterEntry>({ allow_slash })] as const;
   });
   return Object.fromEntries(read);
-}
-
-type Optional<T> = { [K in keyof T]?: T[K] | undefined };
-
-function withoutAbsent(entry: Optional<ToolEntry>): ToolEntry {
-  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as ToolEntry;
 }
