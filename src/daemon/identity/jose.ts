@@ -9,6 +9,7 @@ import {
   type RemoteJWKSet,
   SignJWT,
 } from 'jose';
+import { readAnswer } from '../../channel/answer.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Signed, VerificationKeys } from './keys.ts';
@@ -146,7 +147,8 @@ async function collect(keys: AsyncIterable<webcrypto.CryptoKey>): Promise<webcry
   return collected;
 }
 
-const KEY_SET_MAX_BYTES = 262_144;
+/** Longest key set, in characters. */
+const KEY_SET_MAX = 262_144;
 
 /**
  * Fetches a key set within limits. After a failure, there is no new attempt for as long as the failed attempt took: an
@@ -187,14 +189,9 @@ async function readBody(response: Response): Promise<string> {
     await response.body?.cancel();
     throw new Error(`Expected status 200, got ${response.status}.`);
   }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > KEY_SET_MAX_BYTES) throw new Error(`Expected at most ${KEY_SET_MAX_BYTES} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const text = await readAnswer(response, KEY_SET_MAX);
+  if (text === null) throw new Error(`Expected at most ${KEY_SET_MAX} characters.`);
+  return text;
 }
 
 /** Minimum size of an RSA key, bits (RFC 7518 §3.3). */

@@ -238,7 +238,7 @@ describe('a key set that cannot be fetched', () => {
     [
       'sends an endless answer',
       (response) => response.end(JSON.stringify({ keys: [], more: 'x'.repeat(300_000) })),
-      'Expected at most 262144 bytes.',
+      'Expected at most 262144 characters.',
     ],
     [
       'does not answer with JSON',
