@@ -105,7 +105,8 @@ function isApproval(approve: unknown): boolean {
   return approve.length > 0 && approve.every(isNumber) && new Set(approve).size === approve.length;
 }
 
-function checkId(id: unknown, max: number, wrong: (problem: string) => void): void {
+/** Calls `wrong` if the id is invalid. */
+export function checkId(id: unknown, max: number, wrong: (problem: string) => void): void {
   if (typeof id !== 'string') wrong('must be a string');
   else if (id === '') wrong('must not be empty');
   else if (isLonger(id, max)) wrong(`must have at most ${max} characters`);

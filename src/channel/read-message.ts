@@ -1,5 +1,4 @@
-import { isLonger, isTooLong, TEXT_MAX } from './characters.ts';
-import { checkAnswer } from './check-message.ts';
+import { checkAnswer, checkId, checkText } from './check-message.ts';
 import { isObject } from './json-object.ts';
 import type { ConfirmationAnswer, IncomingMessage, MessageMetadata } from './message.ts';
 import type { ChannelRequest } from './route.ts';
@@ -92,31 +91,22 @@ function tokenIn({ jwt_token }: Body): string | null | undefined {
 }
 
 function identifier(value: unknown, field: string, max: number, errors: FieldError[]): string {
-  const wrong = (message: string) => {
-    errors.push({ field, message });
-    return '';
-  };
-  if (value === undefined || value === null) return wrong('is required');
-  if (typeof value !== 'string') return wrong('must be a string');
-  if (value === '') return wrong('must not be empty');
-  if (isLonger(value, max)) return wrong(`must have at most ${max} characters`);
-  if (/\p{Cc}/u.test(value)) return wrong('must not contain control characters');
-  // Half of a surrogate pair would be stored as another character, so that two ids could become equal.
-  if (!value.isWellFormed()) return wrong('must be well-formed Unicode');
-  return value;
+  const wrong = (message: string) => errors.push({ field, message });
+  if (isAbsent(value)) wrong('is required');
+  else checkId(value, max, wrong);
+  return value as string;
 }
 
 function message(value: unknown, errors: FieldError[]): string {
-  const wrong = (text: string) => {
-    errors.push({ field: 'message', message: text });
-    return '';
-  };
-  if (value === undefined || value === null) return wrong('is required');
-  if (typeof value !== 'string') return wrong('must be a string');
-  const text = value.trim().toWellFormed();
-  if (text === '') return wrong('must not be empty');
-  if (isTooLong(text)) return wrong(`must have at most ${TEXT_MAX} characters`);
-  return text;
+  const wrong = (message: string) => errors.push({ field: 'message', message });
+  const text = typeof value === 'string' ? value.trim().toWellFormed() : value;
+  if (isAbsent(value)) wrong('is required');
+  else checkText(text, wrong);
+  return text as string;
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
 }
 
 /** The answer to a question, from `metadata.confirm`. */
@@ -134,7 +124,7 @@ function confirmationAnswer(metadata: unknown, errors: FieldError[]): Confirmati
 }
 
 function isEmpty(message: unknown): boolean {
-  return message === undefined || message === null || (typeof message === 'string' && message.trim() === '');
+  return isAbsent(message) || (typeof message === 'string' && message.trim() === '');
 }
 
 /**
