@@ -107,8 +107,6 @@ export async function prepareDev(location: ConfigLocation) {
     /** The tools of the sample API. They are used if the configuration file lists no tools. */
     structured,
     people: SAMPLE_PEOPLE as readonly SamplePerson[],
-    /** Null if API_BASE_URL names a real API. */
-    sampleApiUrl: api?.url ?? null,
     /** Names of the channels that talk to `agentd simulate` instead of their platform. */
     simulated: platforms.simulated,
     /**
