@@ -74,17 +74,6 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
 
   it('records its layout again after the server has lost all keys, so that the next daemon starts', async () => {
     await server.flush();
-    const daemon = {
-      replica_id: 'r',
-      host: 'h',
-      pid: 1,
-      version: '1',
-      uptime_ms: 1,
-      runs: 0,
-      waiting: 0,
-      digests: {},
-    };
-    await store.replicas?.record(daemon, 1000);
     await saveSession(store, aSession(Date.now(), { session_id: 'after' }));
     const next = await openRedisStore({ url: server.url, traceRetentionMs });
     await next.check();

@@ -74,6 +74,11 @@ local function take()
   return ARGV[at - 1]
 end
 
+-- The server may have lost its keys, and the layout with them: the next daemon refuses a store that has keys and no layout.
+if #KEYS > 1 then
+  call('SET', KEYS[1], LAYOUT, 'NX')
+end
+
 local replies = { now }
 while at <= #ARGV do
   local isStale = isReal and math.abs(take() - now) > DRIFT_MAX

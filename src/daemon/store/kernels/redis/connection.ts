@@ -7,7 +7,7 @@ import type { RedisAddress } from '../../../settings/addresses.ts';
 import { createClient, describeAddress, RECONNECT_MAX_MS } from './client.ts';
 import { connectCluster } from './connect-cluster.ts';
 import { createDurability, type Durability } from './durability.ts';
-import { ABSENT_KEY, LAYOUT_KEY } from './keys.ts';
+import { ABSENT_KEY, LAYOUT, LAYOUT_KEY } from './keys.ts';
 import { hasWaitAof, type ServerFacts } from './server.ts';
 
 /** The result of a script: text, numbers, lists, or null. */
@@ -23,7 +23,7 @@ const readScript = (name: string) => readFileSync(new URL(`${name}.lua`, import.
 const SCRIPTS = { read: loadScript('read'), commit: loadScript('commit') } as const;
 
 function loadScript(name: string): Script {
-  const text = `${readScript('base')}${readScript(name)}`;
+  const text = `local LAYOUT = ${LAYOUT}\n${readScript('base')}${readScript(name)}`;
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 

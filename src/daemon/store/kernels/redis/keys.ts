@@ -3,6 +3,11 @@
  */
 const PREFIX = 'agentd:{store}:';
 
+/**
+ * Names the keys and their content. Change it if an earlier version could not read what this version writes, or the
+ * other way around.
+ */
+export const LAYOUT = 2;
 /** Where the layout of the store is recorded. Every script names it, so that its slot decides where the script runs. */
 export const LAYOUT_KEY = `${PREFIX}layout`;
 export const SERIAL_KEY = `${PREFIX}serial`;

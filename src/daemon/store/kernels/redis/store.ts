@@ -1,13 +1,13 @@
 import { parseRedisUrl } from '../../../settings/addresses.ts';
 import { LINK } from '../../links/links.ts';
-import { type ReplicaStore, replicaStore } from '../../replicas.ts';
+import { replicaStore } from '../../replicas.ts';
 import { type Bounds, type Store, storeOver } from '../../store.ts';
 import { countKeys } from './census.ts';
 import { Changes } from './changes.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisKernel } from './kernel.ts';
 import { CHECK_KEY } from './keys.ts';
-import { checkLayout, recordLayout } from './layout.ts';
+import { checkLayout } from './layout.ts';
 import { rewriteFiles } from './rewrite-files.ts';
 import { adviceOn, lookAtServer } from './server.ts';
 
@@ -50,7 +50,7 @@ export async function openRedisStore({
       memories: null,
       // No maintenance is needed, because keys expire by themselves.
       maintenance: () => null,
-      replicas: recordingLayout(replicaStore(kernel), connection),
+      replicas: replicaStore(kernel),
       advice: async () => adviceOn(server, isAlways),
       census: () => countKeys(connection, { kind: LINK.name, exactly: LINK.shared?.keys.exactly as RegExp }),
       condition: () => {
@@ -69,15 +69,4 @@ export async function openRedisStore({
     },
     bounds,
   );
-}
-
-/** A server that has lost its keys has lost the layout, too. */
-function recordingLayout(replicas: ReplicaStore, connection: RedisConnection): ReplicaStore {
-  return {
-    ...replicas,
-    async record(replica, ttl_ms) {
-      await recordLayout(connection);
-      await replicas.record(replica, ttl_ms);
-    },
-  };
 }
