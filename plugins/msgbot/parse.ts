@@ -205,7 +205,6 @@ export function readReaction(update: Readonly<Record<string, unknown>>): AnswerR
   return { sent_id: sentId(at, message), user_id: String(by), rating };
 }
 
-/** The id of a message that the bot has sent. */
 export function sentId(chat: number, message: number): string {
   return `${chat}:${message}`;
 }

@@ -140,7 +140,6 @@ export function readStatuses(value: unknown): Status[] {
   });
 }
 
-/** Counts the statuses of each kind. */
 export function countStatuses(statuses: readonly Status[]): StatusCounts {
   const counts: StatusCounts = {};
   for (const { status } of statuses) counts[status] = (counts[status] ?? 0) + 1;

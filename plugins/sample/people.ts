@@ -17,7 +17,6 @@ export interface SampleOrder {
   status: 'being packed' | 'shipped' | 'delivered' | 'canceled';
 }
 
-/** The products of the sample shop. */
 export const SAMPLE_PRODUCTS: readonly { name: string; about: string; price: string }[] = [
   { name: 'Analytical engine', about: 'brass, in four crates', price: '£17,470' },
   { name: 'Punched cards', about: '500, unpunched', price: '£2' },

@@ -106,7 +106,6 @@ function eventBody(event: SimulatedEvent, timestamps: Timestamps): string {
     .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The form of a slash command. */
 function commandForm(event: SimulatedEvent): string {
   const [command = '', ...words] = event.text.trim().split(/\s+/);
   const channel = toChannelId(event);

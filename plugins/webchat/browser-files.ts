@@ -143,7 +143,6 @@ const PARTS_VERSION = createHash('sha256')
   .digest('base64url')
   .slice(0, 8);
 
-/** The texts of the parts of the widget. */
 export interface PartTexts {
   /** Of the part `continue`, by language. */
   continued: Readonly<Record<string, ContinueTexts>>;

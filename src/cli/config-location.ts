@@ -89,7 +89,6 @@ export async function readDevSettings(cwd: string): Promise<Record<string, strin
   }
 }
 
-/** A command that has ended. */
 interface EndedCommand {
   code: number;
   /** The options of the program, which may name settings. */

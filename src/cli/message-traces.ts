@@ -11,7 +11,6 @@ import { isoTime } from './names/typed-values.ts';
 import type { UserNamed } from './names/who.ts';
 import { stateInWords } from './views/inbox-view.ts';
 
-/** One message. */
 export interface MessageTrace {
   trace: TraceRecord;
   /** What the message waits for, in the words of `agentd inbox`. Null if the message has ended. */

@@ -15,7 +15,6 @@ export interface WidgetControls {
   close(): void;
   /** The page must call this if somebody signs in or out without a page load. */
   identityChanged(): Promise<void>;
-  /** Replaces the suggested questions. */
   suggest(questions: readonly string[]): void;
   /** Begins a new conversation. */
   restart(): void;

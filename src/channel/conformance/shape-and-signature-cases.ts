@@ -19,7 +19,6 @@ export function signatureCases(): readonly [name: string, trial: Trial][] {
   ];
 }
 
-/** One event of each kind in each place. */
 export function listEvents({ places }: Bench): readonly Partial<SimulatedEvent>[] {
   return KINDS.flatMap((kind) =>
     places.map((place) => ({ kind, place, ...(kind === 'command' ? { text: '/help me' } : {}) })),

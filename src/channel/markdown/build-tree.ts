@@ -100,7 +100,6 @@ interface Placed {
   readonly end: number;
 }
 
-/** Builds the tree of one part. */
 export function buildTree(tokens: readonly Token[], shared: Shared): Block[] {
   return new TreeBuilder(tokens, shared).blocks().map(({ block }) => block);
 }

@@ -203,7 +203,6 @@ export function safeUrl(target: string): string | null {
   );
 }
 
-/** The visible text of the runs. */
 export function joinText(runs: readonly Run[]): string {
   return runs.map(({ text }) => text).join('');
 }

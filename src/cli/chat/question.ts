@@ -41,7 +41,6 @@ export function answerIn(message: string, { id, actions }: Question): Confirmati
   return isKnown && new Set(numbers).size === numbers.length ? { id, approve: numbers } : null;
 }
 
-/** The keys that answer a question, in words. */
 export function keysInWords({ actions: [first, ...others] }: Question): string {
   if (others.length > 0) return 'y confirms all, n declines all, and numbers (1,2) confirm only those';
   const label = first?.confirm_label;

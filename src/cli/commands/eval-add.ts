@@ -68,7 +68,6 @@ export const command = defineCommand({
   },
 });
 
-/** The content of the file; empty if there is none. */
 async function readContent(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');

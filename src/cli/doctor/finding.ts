@@ -16,7 +16,6 @@ export interface Finding {
 
 type Create = (detail: string, advice?: string) => Finding;
 
-/** Creates the findings of one check. */
 export function createFindings(check: string): Record<CheckOutcome, Create> {
   const create =
     (outcome: CheckOutcome): Create =>

@@ -54,7 +54,6 @@ const QUESTIONS = GROUPS.flat();
 
 export type Answers = Record<(typeof QUESTIONS)[number]['option'], string>;
 
-/** The options that answer questions. */
 export const QUESTION_OPTIONS = Object.fromEntries(
   QUESTIONS.map((one) => [
     `--${one.option} <value>`,

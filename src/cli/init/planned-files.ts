@@ -29,7 +29,6 @@ const UNITS = ['agentd.service', 'agentd-backup.service', 'agentd-backup.timer']
 /** The state directory of the systemd service, as in `StateDirectory=`. */
 const SYSTEMD_STATE = '/var/lib/agentd';
 
-/** All files of a new configuration. */
 export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
   const { directory, form, reference, secrets } = plan;
   const config = {

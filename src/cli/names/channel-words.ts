@@ -35,7 +35,6 @@ export async function channelNamed(word: string, options: OptionValues): Promise
   throw usageError(`'${printable(word)}' means several channels`, `Use one of: ${named.join(', ')}.`);
 }
 
-/** Channels for `agentd simulate`. */
 export async function simulatedChannels(): Promise<string[]> {
   return (await bundled()).filter(({ simulator }) => simulator !== undefined).map(({ name }) => name);
 }
@@ -107,7 +106,6 @@ function channelWord({ name, linking }: LinkableChannel): string {
   return linking.word ?? name;
 }
 
-/** All words that mean this channel. */
 function channelWords(channel: LinkableChannel): string {
   const words = new Set([channelWord(channel), channel.name]);
   return [...words].join(' or ');

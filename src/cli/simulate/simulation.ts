@@ -51,7 +51,6 @@ export class Simulation {
   readonly #places = new Set<string>();
   readonly #pending: Pending[] = [];
   readonly #numbers = new Set<number>();
-  /** The last event of each place. */
   readonly #lastIn = new Map<string, SimulatedEvent>();
   readonly #pressed = new Set<string>();
   /** Presses that are being sent. */

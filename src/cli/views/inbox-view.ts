@@ -124,7 +124,6 @@ function shownReplyTo(reply_to: JsonObject): JsonObject {
   return 'private' in reply_to ? { ...reply_to, private: SECRET_SHOWN } : reply_to;
 }
 
-/** The state in words. */
 export function stateInWords(message: InboxMessage): string {
   const { state, attempts, interrupted, sends, session_id } = message;
   switch (state) {

@@ -74,7 +74,6 @@ const LINK_COLORS: Readonly<Record<LinkState, CellColor>> = {
   malformed: 'red',
 };
 
-/** The columns of `link list`. */
 export const LINK_LIST_COLUMNS: readonly Column<Awaited<ReturnType<typeof linkListView>>>[] = [
   ...LINK_COLUMNS,
   { title: 'RENEWED', json: 'renewed_at', isTime: true, isWide: true, isRare: true },

@@ -7,7 +7,6 @@ export interface ListedMemory extends Memory {
   short_id?: string | undefined;
 }
 
-/** Memories in a list. */
 export const MEMORY_COLUMNS: readonly Column<ListedMemory>[] = [
   { title: 'ID', json: 'memory_id', short: ({ short_id, memory_id }) => short_id ?? memory_id },
   { title: 'STORED', json: 'created_at', isTime: true },

@@ -7,7 +7,6 @@ export interface PersonView {
   tenant_id: string | null;
 }
 
-/** The parts of a person key. */
 export function personView(key: PersonKey | null): PersonView | null {
   if (key === null) return null;
   const { issuer, tenant, sub } = claimsOfPerson(key);

@@ -88,7 +88,6 @@ export function namesOf(sessions: readonly Session[]): (person: PersonKey | null
   return (person) => person && (names.get(person) ?? personInWords(personView(person)));
 }
 
-/** A single session, with its turns. */
 export const SESSION_DETAILS: readonly Column<SessionWithState & { stored: readonly StoredTurn[] }>[] = [
   { title: 'session', json: 'session_id' },
   {

@@ -21,7 +21,6 @@ export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
   }
 }
 
-/** The bundled channel of this name; null if there is none. */
 export async function loadOneBundled(name: string): Promise<ChannelPlugin | null> {
   const { bundledPlugins, importPlugin } = await import('../channels/import-plugin.ts');
   const file = (await bundledPlugins()).get(name);

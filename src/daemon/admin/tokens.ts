@@ -17,7 +17,6 @@ import { systemClock } from '../time/clock.ts';
 export type { SignOutMarks, Step, TokenValidator, UserContext };
 export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
 
-/** The verdict about a token that is valid. */
 export type ValidToken = Extract<TokenVerdict, { valid: true }>;
 
 /**

@@ -91,7 +91,6 @@ export async function openRecording(
   return JSON.parse(json.toString('utf8')) as RecordedRun;
 }
 
-/** The record that a recording is sealed for. */
 export function recordingRecord(turn_id: string): string {
   return `recording:${turn_id}`;
 }

@@ -16,7 +16,6 @@ export interface Agent extends Pick<AgentEntry, 'name' | 'when' | 'canary_percen
   digest(): string;
 }
 
-/** The parts from which an agent is made. */
 export interface AgentParts {
   entry: AgentEntry;
   runtime: AgentRuntime;

@@ -7,7 +7,6 @@ import { cutText } from '../texts/printable.ts';
 import { waitsForPerson } from './eval-tools.ts';
 import { Placeholders, type Replaced } from './placeholders.ts';
 
-/** A case that was made of a recording. */
 export interface MadeCase {
   name: string;
   /** The text of the file: a list with this case. */

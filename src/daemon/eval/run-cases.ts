@@ -23,7 +23,6 @@ export interface RunOptions {
   concurrency: number;
   /** Null if no case has a rubric. */
   judge: Judge | null;
-  /** Called when a case has ended. */
   ended(result: CaseResult): void;
 }
 

@@ -80,7 +80,6 @@ export function judge(
 interface UserJudgement {
   /** The verdict if the message is blocked; null if it is not. */
   blocked: BlockedByCircuit | null;
-  /** The counts of a message that is not blocked. */
   counts: Pick<Passed, 'messages' | 'equal_texts'>;
   /** The user's state after the message. The same object as before if it did not change. */
   user: GuardUserState;

@@ -24,7 +24,6 @@ import { createRouter, findRoute, resolveRoute } from './routes.ts';
 
 /** Seconds after which a probe may ask again whether the daemon is ready. */
 const RETRY_AFTER_SECONDS = 1;
-/** Probes have no body. */
 const NO_BODY = new Uint8Array();
 
 /**

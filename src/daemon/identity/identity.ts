@@ -100,7 +100,6 @@ export function parsePersonKey(person: PersonKey): { iss: string; tenant_id: str
   return { iss, tenant_id, sub };
 }
 
-/** The `sub` of a person. */
 export function readSub(person: PersonKey): string {
   return parsePersonKey(person).sub;
 }

@@ -61,7 +61,6 @@ export function readMark(stored: string): string {
   return stored.startsWith(SEALED) ? stored.slice(0, MARK_LENGTH) : '';
 }
 
-/** The id of the key with this mark. */
 export function parseKeyId(mark: string): string {
   return mark.slice(SEALED.length, -1);
 }
@@ -138,7 +137,6 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
 
 const NO_KEY = { key: createSecretKey(Buffer.alloc(32)) };
 
-/** The marks of these keys. */
 export function listMarks(keys: Secret | undefined): string[] {
   return deriveKeys(keys).map(({ mark }) => mark);
 }

@@ -106,7 +106,6 @@ export interface LinkHolder {
   expires_at: number;
 }
 
-/** A link of a person, as the person sees it. */
 export interface PersonsLink {
   /** Not the key, which contains the user's id. */
   id: string;

@@ -60,7 +60,6 @@ export interface Services {
   summaries: HistorySummaries;
   /** Renews the claims that this daemon holds. */
   claims: ClaimKeeper;
-  /** Names of the active channels. */
   channelNames: readonly string[];
   /** Messages that are being answered; the daemon waits for them when it stops. */
   running: Set<Promise<void>>;

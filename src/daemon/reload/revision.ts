@@ -139,7 +139,6 @@ async function asConfigurationError<T>(work: Promise<T>): Promise<T> {
 /** The hash of a file that does not exist, or that cannot be read. */
 const ABSENT = 'absent';
 
-/** The hashes of files, by path. */
 async function hashes(paths: readonly string[]): Promise<Map<string, string>> {
   const found = paths.map(async (path): Promise<[string, string]> => {
     const content = await readFile(path).catch(() => null);

@@ -36,7 +36,6 @@ export interface RenewalServices {
   tellEnded(link: { platform: string; user_id: string }, claims: Claims): Promise<void>;
 }
 
-/** A link that a message has met. */
 interface MetLink {
   key: string;
   /** Unsealed. */

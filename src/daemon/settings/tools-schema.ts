@@ -18,7 +18,6 @@ export const CREDENTIAL = {
 };
 /** The form of the names of tools, which all models accept, and of agents. */
 export const NAME_FORM = /^[A-Za-z0-9_-]{1,64}$/;
-/** The form of a name in `secrets`. */
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const SECRETS = {
   type: 'array',
@@ -203,7 +202,6 @@ const ENTRIES = {
   ),
 };
 
-/** The keys that an entry of this kind may have. */
 export function entryKeys(kind: keyof typeof ENTRIES): string[] {
   return Object.keys(ENTRIES[kind].properties);
 }

@@ -156,7 +156,6 @@ export const STREAM: Kind<StoredStream, StreamEvent> = {
     owner === null && start.address !== null ? clientTag(start.address) : null,
 };
 
-/** The stream of an idempotency key. */
 const STREAM_KEY: Kind<{ stream_id: string; expires_at: number | null }> = {
   name: 'stream_key',
   expires: ({ expires_at }) => expires_at,

@@ -72,7 +72,6 @@ export function numbered({ event, data }: StreamEventData, id: number): StreamEv
   return { id, event, data: JSON.stringify(data) };
 }
 
-/** Whether this is the last event of a stream. */
 export function isLast({ event }: StreamEvent): boolean {
   return event === 'stream_complete' || event === 'error';
 }

@@ -31,7 +31,6 @@ type Switches = Pick<
   | 'OTEL_SDK_DISABLED'
 >;
 
-/** Whether traces are exported. */
 export function exportsTraces(settings: Partial<Switches>): boolean {
   if (settings.OTEL_SDK_DISABLED === true || settings.OTEL_TRACES_EXPORTER === 'none') return false;
   return (

@@ -104,7 +104,6 @@ export class LocalTexts {
     return fillIn(this.template(name), values[0] ?? {});
   }
 
-  /** A text of a channel. */
   sayOwn({ name, default: english }: ChannelText, values: Readonly<Record<string, string>> = {}): string {
     const layer = this.#layers.find((texts) => texts === DEFAULTS || texts[name] !== undefined);
     const text = layer?.[name];

@@ -9,7 +9,6 @@ export interface Ticket {
 
 /** Keeps work under the same name in order. A name takes memory only while it has tickets. */
 export class Tickets {
-  /** The last ticket of each name. */
   readonly #last = new LiveMap<string, QueuedTicket>();
 
   /** The number of names with tickets. */

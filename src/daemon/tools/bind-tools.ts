@@ -131,7 +131,6 @@ async function ask(call: CompleteCall, run: ToolRun): Promise<CallOutcome> {
   };
 }
 
-/** Whether a tool is offered to this run. */
 export function isOffered(tool: Tool, { audience, log }: ToolRun): boolean {
   try {
     return tool.offered?.(audience) ?? true;

@@ -7,7 +7,6 @@ import type { CredentialForm } from './downstream/credential-form.ts';
 import type { CredentialsUsed, Tool } from './tool.ts';
 import { API, type ToolAccess } from './tool-access.ts';
 
-/** The call for which a client is opened. */
 export interface ClientCall {
   signal: AbortSignal;
   trace: TraceWriter;
@@ -41,7 +40,6 @@ export interface WatchedRequest {
 
 const MAX_TRACED_PATH = 200;
 
-/** A request that has begun. */
 interface BegunRequest {
   /** Value of the request's header `traceparent`; null if it has none. */
   readonly traceparent: string | null;

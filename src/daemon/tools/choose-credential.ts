@@ -106,7 +106,6 @@ function readClaims(payload: UntrustedObject | null, { user_id, email }: JwtCont
   return Object.freeze({ sub: user_id, ...payload, email });
 }
 
-/** The credential of one call. */
 export type CallCredential =
   /** `fallback`: whether the call is repeated with default credentials after a 401. `origin`: what the token says. */
   | { use: 'user'; token: Secret; origin: TokenOrigin; fallback: boolean }

@@ -24,7 +24,6 @@ export interface SourcePolicy {
   readonly exchange?: ExchangeEntry;
 }
 
-/** An entry of a source with an address. */
 interface NamedEntry extends Entry, SourcePolicy {
   /** Prefix of the names of its tools. */
   readonly name: string;

@@ -26,7 +26,6 @@ export interface CompleteCall {
   readonly args: ToolArguments;
 }
 
-/** JSON Schema of an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**

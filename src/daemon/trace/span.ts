@@ -17,7 +17,6 @@ export interface Span extends SpanScope {
   end(line: TraceLine): void;
 }
 
-/** The span of a message. */
 export interface MessageSpan extends SpanScope {
   /** Records a line of the trace that is older than the span. */
   past(line: TraceLine): void;

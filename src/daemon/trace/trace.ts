@@ -31,7 +31,6 @@ export class Trace implements TraceWriter {
   /** The current step of the message; empty if there is none. */
   #name = '';
   #began = 0;
-  /** The span of the current step. */
   #step: Span | null = null;
   #children = 0;
   #dropped = 0;

@@ -175,7 +175,6 @@ export class Transcript {
     if (entry) entry.undelivered = undelivered;
   }
 
-  /** The entry with this id. */
   find(id: number): Entry | undefined {
     return this.entries.find((entry) => entry.id === id);
   }

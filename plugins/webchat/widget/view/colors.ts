@@ -98,7 +98,6 @@ function fill(color: Color, wanted: Color | null): readonly [fill: Color, on: Co
   return on ? [color, on] : fill(mix(BLACK, color, 0.04), wanted);
 }
 
-/** A color as CSS. */
 export function css([red, green, blue]: Color): string {
   return `rgb(${[red, green, blue].map((part) => Math.round(part * 255)).join(' ')})`;
 }

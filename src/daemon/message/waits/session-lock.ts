@@ -32,9 +32,7 @@ interface Held {
   hasEnded: boolean;
 }
 
-/** The message for which a session is locked. */
 interface LockingMessage {
-  /** The session id in the message. */
   session_id: string;
   /** Null if the message cannot have had an earlier run. */
   turn_key: string | null;

@@ -134,7 +134,6 @@ export class ConfigNode {
   }
 }
 
-/** The entry without its undefined members. */
 export function withoutAbsent<T extends object>(entry: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as T;
 }

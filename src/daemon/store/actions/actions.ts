@@ -82,7 +82,6 @@ export interface ActionStore {
   list(filter: ActionFilter): Promise<Action[]>;
 }
 
-/** The result of `ActionStore.start`. */
 export type Started = { outcome: 'started' | 'lost' } | { outcome: 'known'; action: Action };
 
 export type WithdrawnActions =

@@ -8,7 +8,6 @@ import { CLAIM_MS, type Claim } from './claims.ts';
 /** How often claims are renewed, ms. A claim does not expire if a single renewal fails. */
 const RENEW_MS = CLAIM_MS / 3;
 
-/** The port that renews a claim. */
 interface Renews<C extends Claim> {
   renew(claim: C): Promise<boolean>;
 }

@@ -93,7 +93,6 @@ export function keepQuestion(
   });
 }
 
-/** Ends the question of a user. */
 export function endQuestion(tx: Tx, link_key: string): void {
   if (tx.get(WAITING_QUESTION, link_key) !== null) tx.delete(WAITING_QUESTION, link_key);
 }

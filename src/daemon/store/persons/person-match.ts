@@ -26,7 +26,6 @@ const OTHER_USER = 'another user';
 /** The beginning of the key under which the requests of a client address are limited. */
 const ADDRESS = 'http:address:';
 
-/** A session as it was found. */
 export interface FoundSession {
   doc: StoredSession;
   found: PersonSession;

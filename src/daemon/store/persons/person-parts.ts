@@ -192,7 +192,6 @@ export async function findParts(records: Records): Promise<Found> {
   return found;
 }
 
-/** What was found of each part. */
 export type Found = ReadonlyMap<Part, readonly unknown[]>;
 
 /** No record of any counted kind. */

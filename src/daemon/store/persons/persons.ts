@@ -79,7 +79,6 @@ export interface PersonSession {
   shared: boolean;
 }
 
-/** The total number of records. */
 export function countRecords({ sessions, links, actions, inbox, others }: PersonRecords): number {
   const other = Object.values(others).reduce((sum, count) => sum + count, 0);
   return sessions.length + links.length + actions.length + inbox.length + other;
@@ -88,7 +87,6 @@ export function countRecords({ sessions, links, actions, inbox, others }: Person
 /** What a kernel does after an erasure, so that its files have no byte of the deleted data. */
 export type Scrub = () => Promise<void>;
 
-/** Deletes the memories of an owner (`MemoryOwner`). */
 export type ForgetMemories = (owner: string) => Promise<unknown>;
 
 export function personStore(

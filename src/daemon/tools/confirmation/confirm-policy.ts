@@ -145,7 +145,6 @@ function findValues(args: ToolArguments, name: string): { values: unknown[]; has
   return { values, hasAlias };
 }
 
-/** The policy in words for operators. */
 export function confirmInWords(confirm: ConfirmPolicy): string {
   if (typeof confirm === 'string') return confirm;
   const rules = confirm.when.map((rule) => {

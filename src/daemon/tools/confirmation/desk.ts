@@ -23,7 +23,6 @@ export type Asked =
   /** `message` is a text for the agent, `reason` a stable word for the trace. */
   | { outcome: 'refused'; reason: string; message: string };
 
-/** The turn that asks. */
 interface AskingTurn {
   origin: ActionOrigin;
   /** Null for an anonymous web client, because it is not known who would answer. */

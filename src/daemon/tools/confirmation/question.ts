@@ -111,7 +111,6 @@ export function plainQuestions(questions: readonly Question[]): string {
     .join('\n');
 }
 
-/** The whole question on one line. */
 export function questionLine({ title, details }: Question): string {
   return details.length === 0 ? title : `${title} (${details.map(detailLine).join(', ')})`;
 }

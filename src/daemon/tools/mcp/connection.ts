@@ -23,7 +23,6 @@ const MAX_TOOLS = 1_000;
 /** Maximum length of a server's text in the refusal of a request, in characters. */
 const MAX_WORDS = 300;
 
-/** A tool as a server lists it. */
 export type ListedTool = ListToolsResult['tools'][number];
 
 /** The outcome of a call. */

@@ -124,7 +124,6 @@ export function splitPath(path: string): SplitPath {
   };
 }
 
-/** The name of a `name=value` pair. */
 export function pairName(pair: string): string {
   return pair.split('=', 1)[0] ?? '';
 }

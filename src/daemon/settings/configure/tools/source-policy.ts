@@ -83,7 +83,6 @@ function isHeaderValue(text: string): boolean {
   return /^[\t\x20-\x7e]*$/.test(text);
 }
 
-/** The key `exchange` of an entry. */
 function readExchange(exchange: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
   exchange.members(RIGHT_EXCHANGE);
   if (typeof exchange.value !== 'object') return undefined;

@@ -29,7 +29,6 @@ createRequire(ofThis.resolve('pg'))('pgpass');
 const PREPARATION = `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
-/** The limits of a pool of connections. */
 interface PoolLimits {
   /** Maximum number of connections. */
   max: number;

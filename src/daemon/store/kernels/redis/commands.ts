@@ -2,7 +2,6 @@ import type { Kind } from '../kernel.ts';
 import type { Stored } from './cache.ts';
 import { documentKey, endsKey, indexKey, listKey, storedKey } from './keys.ts';
 
-/** A command of `commit.lua`. */
 export type Command = readonly (string | number)[];
 
 /** A document before and after a step. */

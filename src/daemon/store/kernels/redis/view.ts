@@ -43,7 +43,6 @@ export function toArguments({ what, kind, of, n }: Read): (string | number)[] {
 /** What one trip has read for an attempt. */
 export interface Found {
   readonly now: number;
-  /** The number of the trip. */
   readonly trip: number;
   /** How many changes of this process the attempt had seen when the trip was sent. */
   readonly seen: number;
