@@ -106,7 +106,7 @@ export async function startDaemon(
     const opened = await openStore(settings, { role: 'daemon', clock, log });
     const store = metrics === null ? opened : measuredStore(opened, metrics);
     life.started('store', () => store.close());
-    readiness.useStore(store);
+    readiness.watch({ store });
     for (const warning of await store.advice()) log.warn({}, warning);
     if (sessionBackend(settings) === 'sqlite' && isInContainerLayer(settings.STATE_DIR))
       log.warn(
@@ -123,7 +123,7 @@ export async function startDaemon(
     }
     readiness.starting('opening long-term memory');
     const memory = await openMemory(settings, store, clock, log);
-    if (memory) readiness.useMemory(memory);
+    readiness.watch({ memory });
     life.started('long-term memory', () => memory?.close());
     const starting = (what: string) => readiness.starting(what);
     const make = { store, seal, memory, clock, log, observer };
@@ -143,7 +143,7 @@ export async function startDaemon(
       tokens: { validate: (...token) => services.tokens.validate(...token) },
       tellEnded,
     });
-    if (renewer) readiness.useRenewer(renewer);
+    readiness.watch({ renewer });
     const services = createServices({
       ...revision.services,
       clock,

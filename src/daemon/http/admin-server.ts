@@ -140,47 +140,43 @@ interface ReadinessReport {
 /** How often probes cause a test write to the store and a test of long-term memory, ms. */
 const CHECK_INTERVAL_MS = 1000;
 
+/** What else than the process is tested. Memory and renewal are absent, or null, if they are not used. */
+interface Watched {
+  store?: WatchedStore;
+  memory?: WatchedMemory | null;
+  renewer?: WatchedRenewer | null;
+}
+
 /** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
 export class Readiness {
-  #phase: 'starting' | 'serving' | 'stopping' = 'starting';
-  /** The current step of the start. */
-  #step = 'reading the configuration';
-  #store: WatchedStore | null = null;
-  #memory: WatchedMemory | null = null;
-  #renewer: WatchedRenewer | null = null;
+  #daemon: Check = isStarting('reading the configuration');
+  readonly #watched: Watched = {};
   /** Time of the last tests, ms of the monotonic clock. */
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   /** @param step the step that begins now, as in "The daemon is starting: {step}." */
   starting(step: string): void {
-    this.#step = step;
+    this.#daemon = isStarting(step);
   }
 
-  useStore(store: WatchedStore): void {
-    this.#store = store;
-  }
-
-  useMemory(memory: WatchedMemory): void {
-    this.#memory = memory;
-  }
-
-  useRenewer(renewer: WatchedRenewer): void {
-    this.#renewer = renewer;
+  watch(parts: Watched): void {
+    Object.assign(this.#watched, parts);
   }
 
   serving(): void {
-    this.#phase = 'serving';
+    this.#daemon = { status: 'ok' };
   }
 
   stopping(): void {
-    this.#phase = 'stopping';
+    this.#daemon = { status: 'failed', detail: 'The daemon is stopping.' };
   }
 
   report(): ReadinessReport {
-    const checks: Record<string, Check> = { daemon: this.#daemon() };
-    if (this.#store) checks.store = storeCheck(this.#store);
-    if (this.#memory) checks.memory = memoryCheck(this.#memory);
-    if (this.#renewer) checks.renewal = renewalCheck(this.#renewer);
+    const { store, memory, renewer } = this.#watched;
+    const checks: Record<string, Check> = { daemon: this.#daemon };
+    if (store) checks.store = storeCheck(store);
+    if (memory) checks.memory = memoryCheck(memory);
+    if (renewer) checks.renewal = renewalCheck(renewer);
     this.#checkAgain();
     const failed = Object.values(checks).find(hasFailed);
     if (failed) return { status: 'failed', reason: failed.detail, checks };
@@ -191,23 +187,17 @@ export class Readiness {
   /** Tests both in the background, so that the next probe knows the state of a store that was not used recently. */
   #checkAgain(): void {
     const now = performance.now();
-    if (this.#store === null || now - this.#checkedAt < CHECK_INTERVAL_MS) return;
+    const { store, memory } = this.#watched;
+    if (store === undefined || now - this.#checkedAt < CHECK_INTERVAL_MS) return;
     this.#checkedAt = now;
     // The store's condition reports the failure.
-    this.#store.check().catch(() => undefined);
-    void this.#memory?.check();
+    store.check().catch(() => undefined);
+    void memory?.check();
   }
+}
 
-  #daemon(): Check {
-    switch (this.#phase) {
-      case 'starting':
-        return { status: 'failed', detail: `The daemon is starting: ${this.#step}.` };
-      case 'stopping':
-        return { status: 'failed', detail: 'The daemon is stopping.' };
-      case 'serving':
-        return { status: 'ok' };
-    }
-  }
+function isStarting(step: string): Check {
+  return { status: 'failed', detail: `The daemon is starting: ${step}.` };
 }
 
 function hasFailed(check: Check): check is Exclude<Check, { status: 'ok' }> {

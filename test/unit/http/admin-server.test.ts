@@ -22,7 +22,7 @@ test('a daemon is ready only while it serves and while its store can be written'
     checks++;
     if (!condition.writable) throw new Error('a failed write is visible in the condition');
   };
-  readiness.useStore({ condition: () => condition, check, replicas: null });
+  readiness.watch({ store: { condition: () => condition, check, replicas: null } });
   readiness.starting('loading the agent runtime');
   expect(readiness.report()).toMatchObject({
     reason: 'The daemon is starting: loading the agent runtime.',
@@ -55,12 +55,8 @@ test('a daemon without its long-term memory is degraded, and asks again whether 
   const readiness = new Readiness();
   let checks = 0;
   const memory = { isAvailable: false, check: async () => void checks++ };
-  readiness.useStore({
-    condition: () => ({ writable: true, detail: null }),
-    check: async () => undefined,
-    replicas: null,
-  });
-  readiness.useMemory(memory);
+  const condition = () => ({ writable: true, detail: null });
+  readiness.watch({ store: { condition, check: async () => undefined, replicas: null }, memory });
   readiness.serving();
   const detail = 'Long-term memory cannot be reached; messages are answered without it.';
   expect(readiness.report()).toEqual({
@@ -81,7 +77,7 @@ test('a daemon whose shared store is unreachable is degraded, but still ready', 
   const readiness = new Readiness();
   const detail = 'Redis cannot be reached.';
   const away = { condition: () => ({ writable: false, detail }), check: async () => undefined };
-  readiness.useStore({ ...away, replicas: {} as ReplicaStore });
+  readiness.watch({ store: { ...away, replicas: {} as ReplicaStore } });
   expect(readiness.report().status).toBe('failed');
   readiness.serving();
   expect(readiness.report()).toEqual({
@@ -94,7 +90,7 @@ test('a daemon whose shared store is unreachable is degraded, but still ready', 
 test('a daemon whose renewals of tokens are refused is degraded, and says so', () => {
   const readiness = new Readiness();
   const renewer: { refusal: ClientRefusal | null } = { refusal: null };
-  readiness.useRenewer(renewer);
+  readiness.watch({ renewer });
   readiness.serving();
   expect(readiness.report()).toMatchObject({ status: 'ok', checks: { renewal: { status: 'ok' } } });
   renewer.refusal = { reason: 'invalid_client', since: 1, count: 1, again_at: 2, wait_ms: 1 };
