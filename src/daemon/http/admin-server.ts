@@ -7,7 +7,7 @@ import type { LinkRenewer } from '../renewal/link-renewer.ts';
 import type { ListenAddress } from '../settings/addresses.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Store } from '../store/store.ts';
-import { App } from './app.ts';
+import { App } from './exchange.ts';
 import {
   answerBrokenRequests,
   createListener,

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import { type Context, type Exchange, type Middleware, STATUS_CODES } from './exchange.ts';
-import { send } from './response-head.ts';
+import { type Context, type Exchange, type Middleware, STATUS_CODES, send } from './exchange.ts';
 
 /** A problem as it is sent. */
 interface Problem {

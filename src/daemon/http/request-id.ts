@@ -3,8 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
 import { timeOrderedId } from '../time/clock.ts';
-import type { Context, Middleware } from './exchange.ts';
-import { ResponseHead } from './response-head.ts';
+import { type Context, type Middleware, ResponseHead } from './exchange.ts';
 
 const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
 

@@ -1,9 +1,8 @@
 import type { ChannelResponse } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import { type Context, type Middleware, validateHeaderName, validateHeaderValue } from './exchange.ts';
+import { type Context, type Middleware, send, validateHeaderName, validateHeaderValue } from './exchange.ts';
 import { logFailure } from './problem.ts';
-import { send } from './response-head.ts';
 import { stream } from './response-stream.ts';
 
 /** The last middleware: calls the route's handler and sends its response. */

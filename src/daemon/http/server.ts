@@ -9,10 +9,9 @@ import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { settledWithin } from '../time/time-limit.ts';
 import type { Observer } from '../trace/observer.ts';
-import { App } from './app.ts';
 import { LargeBodies } from './body.ts';
 import { cors } from './cors.ts';
-import type { Middleware } from './exchange.ts';
+import { App, type Middleware } from './exchange.ts';
 import {
   admit,
   answerBrokenRequests,

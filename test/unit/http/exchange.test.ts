@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { ResponseHead } from '../../../src/daemon/http/response-head.ts';
+import { ResponseHead } from '../../../src/daemon/http/exchange.ts';
 
 /** A head, and the calls that it makes on Node's response. */
 function collect() {
