@@ -29,7 +29,7 @@ const KEY_COLUMNS: readonly Column<SealingKey>[] = [
 
 /** How to remove a key: agentd writes into its own key file only. @param source as in `SealingKey` */
 export function howToRemove({ key, source }: SealingKey): string {
-  return source === KEY_SETTING
-    ? `Take it out of ${KEY_SETTING}, and restart the daemon.`
-    : `Remove it with \`agentd keys remove ${key}\`.`;
+  if (source === KEY_SETTING) return `Take it out of ${KEY_SETTING}, and restart the daemon.`;
+  // A hash in base64url may begin like an option.
+  return `Remove it with \`agentd keys remove ${key?.startsWith('-') ? '-- ' : ''}${key}\`.`;
 }
