@@ -45,6 +45,11 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
+/** Whether every user of the machine can make and replace files in a directory. */
+export function isOpenToAll(directory: string): boolean {
+  return ((statSync(directory, { throwIfNoEntry: false })?.mode ?? 0) & constants.S_IWOTH) !== 0;
+}
+
 /**
  * If root has made a file, gives the file the owner of its directory. Root may run commands, while the daemon, which
  * must open the file, runs as the owner of the directory. This owner can replace the file at any time, so the file must

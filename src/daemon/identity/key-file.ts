@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { constants, readFileSync, statSync } from 'node:fs';
 import { type FileHandle, link, lstat, open, rename, rm, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { giveToOwner } from '../files/make-directory.ts';
@@ -33,7 +33,8 @@ export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
   let content: string;
   let mode: number;
   try {
-    const file = await open(path, 'r');
+    // A named pipe would otherwise be waited for until somebody writes into it.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const found = await file.stat();
       if (!found.isFile()) throw unusable(path, 'is not a regular file');
@@ -46,7 +47,12 @@ export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    if (code === 'ENOENT' || code === 'ENOTDIR') {
+      // Its volume is not mounted yet, for example. Without this key, or with a new one, nothing could be opened later.
+      if (await isSymbolicLink(path))
+        throw unusable(path, 'is a symbolic link to a file that is missing', error);
+      return null;
+    }
     throw unusable(path, `cannot be read (${code})`, error);
   }
   const keys = keysOfContent(content);
@@ -81,6 +87,11 @@ export async function makeKeyFile(stateDir: string): Promise<void> {
     await unlink(unfinished);
   }
   await syncDirectory(dirname(path));
+}
+
+async function isSymbolicLink(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  return found?.isSymbolicLink() ?? false;
 }
 
 /** What to do if the key file is lost or broken. */
@@ -167,9 +178,9 @@ export async function changeKeyFile(
   const next = `${path}.next`;
   const file = await openExclusively(next);
   try {
-    const present = await lstat(path).catch(() => null);
-    if (present?.isSymbolicLink())
+    if (await isSymbolicLink(path))
       throw new KeyFileUnchanged(`${path} is a symbolic link: change the file that it leads to`);
+    const present = await lstat(path).catch(() => null);
     const found = await readKeyFile(stateDir);
     if (present === null || found === null) throw new KeyFileUnchanged(`there is no ${path}`);
     const keys = change(keyList(found.keys));
@@ -249,6 +260,7 @@ export class WatchedKeyFile implements KeySource {
     if (seen === this.#seen) return this.#keys;
     this.#seen = seen;
     try {
+      if (!statSync(this.#path).isFile()) throw new Error('it is not a regular file');
       const keys = keysOfContent(readFileSync(this.#path, 'utf8'));
       const problem = problemOfKeys(keys);
       if (problem !== null) throw new Error(`the file ${problem}`);

@@ -8,6 +8,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
+import { isOpenToAll } from '../files/make-directory.ts';
 import type { Log } from '../process/log.ts';
 import { sharesStore } from '../settings/backends.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
@@ -182,6 +183,11 @@ export async function openSeal(
     );
   }
   if (file !== null && file.loose !== null) log.warn({}, file.loose);
+  if (isOpenToAll(settings.STATE_DIR))
+    log.warn(
+      {},
+      `every user of this machine can make and replace files in STATE_DIR, and so act as any person; run: chmod 700 ${settings.STATE_DIR}`,
+    );
   return sealWith(settings, file, file && new WatchedKeyFile(file, log));
 }
 

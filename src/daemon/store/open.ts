@@ -1,3 +1,4 @@
+import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../process/log.ts';
 import { memoryBackend, sessionBackend } from '../settings/backends.ts';
@@ -22,6 +23,16 @@ export interface OpenOptions {
 }
 
 const QUIET = { debug() {} };
+
+/**
+ * The file of the embedded store. A symbolic link is followed here, because the lock, the log and the copies of a store
+ * must be next to the file itself: otherwise, two links to one file would be two stores.
+ */
+function databasePath({ STATE_DIR }: Pick<Settings, 'STATE_DIR'>): string {
+  const path = join(STATE_DIR, 'agentd.db');
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  return isLink && existsSync(path) ? realpathSync(path) : path;
+}
 
 /**
  * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`). The backend is loaded only now, so that
@@ -58,7 +69,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
     }
     case 'sqlite': {
       const { openSqliteStore } = await import('./kernels/sqlite/store.ts');
-      return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
+      return openSqliteStore(databasePath(settings), {
         ...options,
         ...bounds,
         reserveBytes: RESERVE_BYTES,
@@ -109,7 +120,7 @@ export async function restoreStore(
   file: string,
 ): Promise<string | null> {
   const { restoreSqliteStore } = await import('./kernels/sqlite/restore.ts');
-  return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
+  return restoreSqliteStore(databasePath(settings), file);
 }
 
 /** The name of the layout of the embedded store (`layoutName`). */
@@ -131,7 +142,7 @@ export async function lockFile(path: string): Promise<(() => void) | null> {
  * Whether a daemon uses the embedded store that the settings name.
  * @throws StoreUnavailable
  */
-export async function isServed({ STATE_DIR }: Pick<Settings, 'STATE_DIR'>): Promise<boolean> {
+export async function isServed(settings: Pick<Settings, 'STATE_DIR'>): Promise<boolean> {
   const sqlite = await import('./kernels/sqlite/lock.ts');
-  return sqlite.isLocked(join(STATE_DIR, 'agentd.db'));
+  return sqlite.isLocked(databasePath(settings));
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -97,6 +98,16 @@ describe('the key file', () => {
     await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
   });
 
+  it('stops the program that reads it if it is a named pipe, into which nobody writes', async () => {
+    execFileSync('mkfifo', [path]);
+    await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
+  });
+
+  it('stops the program that reads it if it is a symbolic link to a file on a volume that is missing', async () => {
+    symlinkSync('not-mounted/key', path);
+    await expect(readKeyFile(directory)).rejects.toThrow('is a symbolic link to a file that is missing');
+  });
+
   it.each([0o640, 0o604, 0o622])('causes a warning if its mode is %o', async (mode) => {
     write(`${key(1)}\n`);
     chmodSync(path, mode);
@@ -159,6 +170,12 @@ describe('the seal of the daemon', () => {
     chmodSync(path, 0o644);
     await sealOf();
     expect(warnings).toEqual([expect.stringContaining('(mode 0644)')]);
+  });
+
+  it('causes a warning if every user can replace files in STATE_DIR', async () => {
+    chmodSync(directory, 0o1777);
+    await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) });
+    expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${directory}`)]);
   });
 });
 
@@ -255,6 +272,9 @@ describe('the key file of a running daemon', () => {
     expect(seal.marks).toEqual(both.marks);
     expect(seal.marks).toEqual(both.marks);
     expect(warned).toHaveLength(1);
+    execFileSync('mkfifo', [path]);
+    expect(seal.marks).toEqual(both.marks);
+    expect(warned).toHaveLength(2);
     expect(JSON.stringify(warned)).not.toContain(key(1));
   });
 });

@@ -1,8 +1,9 @@
+import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { StoreMissing } from '../../../src/daemon/store/failures.ts';
-import { openStore } from '../../../src/daemon/store/open.ts';
+import { StoreLocked, StoreMissing } from '../../../src/daemon/store/failures.ts';
+import { isServed, openStore, restoreStore } from '../../../src/daemon/store/open.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { stateDirectory } from './state-directory.ts';
 
@@ -33,4 +34,25 @@ it('openStore drops the unfinished claims of an earlier daemon, and keeps the an
   onTestFinished(() => second.close());
   expect(await second.idempotency.look('unfinished', 'another body')).toEqual({ outcome: 'new' });
   expect(await second.idempotency.claim('finished', 'body')).toEqual({ outcome: 'done', answer });
+});
+
+it('a symbolic link to a store is the same store: one daemon at a time, and its copies are next to the file', async () => {
+  const real = stateDirectory();
+  const linked = stateDirectory();
+  const at = (directory: string) =>
+    ({ SESSION_BACKEND: 'sqlite', STATE_DIR: directory, TRACE_RETENTION_DAYS: 7 }) as Settings;
+  const daemon = { role: 'daemon', clock: systemClock } as const;
+  const first = await openStore(at(real), daemon);
+  symlinkSync(join(real, 'agentd.db'), join(linked, 'agentd.db'));
+  await expect(openStore(at(linked), daemon)).rejects.toThrow(StoreLocked);
+  expect(await isServed(at(linked))).toBe(true);
+  await first.close();
+
+  const second = await openStore(at(linked), daemon);
+  const backup = join(linked, 'backup.db');
+  await second.maintenance?.backup?.(backup);
+  await second.close();
+  const kept = join(real, 'agentd.db.before-restore');
+  expect(await restoreStore(at(linked), backup)).toBe(kept);
+  expect(existsSync(kept)).toBe(true);
 });

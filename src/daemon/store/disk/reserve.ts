@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { statSync, truncateSync, unlinkSync } from 'node:fs';
+import { lstatSync, truncateSync, unlinkSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 
 /** Size of the reserve file, bytes. */
@@ -55,6 +55,7 @@ export class Reserve {
   async make(): Promise<void> {
     const unfinished = `${this.#path}.new`;
     try {
+      await rm(unfinished, { force: true });
       await this.#write(unfinished);
       await rename(unfinished, this.#path);
       this.#made = true;
@@ -71,7 +72,8 @@ export class Reserve {
   /** Writes random bytes, because a file system may compress other content, or store zeros as a hole. */
   async #write(path: string): Promise<void> {
     const piece = randomBytes(Math.min(PIECE_BYTES, this.bytes));
-    const file = await open(path, 'w', 0o600);
+    // `wx` does not follow a link that another user of a shared directory has made, to a file of this user.
+    const file = await open(path, 'wx', 0o600);
     try {
       for (let written = 0; written < this.bytes; written += piece.length) {
         if (this.#closed) throw new Error('the store is closed');
@@ -83,8 +85,13 @@ export class Reserve {
   }
 }
 
-/** Whether the file exists, has its full size, and is not sparse. */
+/** Whether the file exists, is no link to another file, has its full size, and is not sparse. */
 function isWhole(path: string, bytes: number): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && found.size >= bytes && found.blocks * STAT_BLOCK_BYTES >= bytes;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return (
+    found?.isFile() === true &&
+    found.nlink === 1 &&
+    found.size >= bytes &&
+    found.blocks * STAT_BLOCK_BYTES >= bytes
+  );
 }
