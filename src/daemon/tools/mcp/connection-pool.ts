@@ -1,5 +1,5 @@
 import type { AlarmClock } from '../../time/clock.ts';
-import { onAbort } from '../../time/time-limit.ts';
+import { unlessAborted } from '../../time/time-limit.ts';
 import type { McpConnection } from './connection.ts';
 import { McpFailure } from './failure.ts';
 
@@ -42,8 +42,8 @@ export class ConnectionPool {
   readonly #open: ConnectionPoolOptions['open'];
   readonly #clock: AlarmClock;
   readonly #pooled = new Set<Pooled>();
-  /** Calls that wait until a connection is returned or closed. */
-  readonly #waiting = new Set<() => void>();
+  /** Resolves when the next connection is returned or closed. */
+  #given = Promise.withResolvers<void>();
   readonly #closing = new Set<Promise<void>>();
   #stopped = false;
 
@@ -105,7 +105,7 @@ export class ConnectionPool {
           return opened;
         }
       }
-      await this.#nextGivenBack(signal);
+      await unlessAborted(this.#given.promise, signal);
     }
   }
 
@@ -113,20 +113,6 @@ export class ConnectionPool {
   #discardIdle(): void {
     const idle = [...this.#pooled].find(isIdle);
     if (idle) this.#discard(idle);
-  }
-
-  #nextGivenBack(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const given = () => {
-        stopListening();
-        resolve();
-      };
-      const stopListening = onAbort(signal, () => {
-        this.#waiting.delete(given);
-        reject(signal.reason);
-      });
-      this.#waiting.add(given);
-    });
   }
 
   #giveBack(pooled: Pooled): void {
@@ -153,9 +139,8 @@ export class ConnectionPool {
   }
 
   #wakeAll(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const given of waiting) given();
+    this.#given.resolve();
+    this.#given = Promise.withResolvers();
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Log } from '../../process/log.ts';
 import { type AlarmClock, every, wait } from '../../time/clock.ts';
 import { backOff } from '../../time/retry.ts';
-import { onAbort, TimeLimit } from '../../time/time-limit.ts';
+import { TimeLimit, unlessAborted, within } from '../../time/time-limit.ts';
 import type { ListedTool, McpConnection } from './connection.ts';
 import { McpFailure } from './failure.ts';
 
@@ -60,9 +60,7 @@ export class ServerLink {
   async start(): Promise<void> {
     const attempted = Promise.withResolvers<void>();
     this.#work = this.#keepOpen(attempted.resolve);
-    const cancel = this.#options.clock.after(FIRST_ATTEMPT_MS, attempted.resolve);
-    await attempted.promise;
-    cancel();
+    await within(attempted.promise, FIRST_ATTEMPT_MS, () => undefined, this.#options.clock);
   }
 
   /**
@@ -202,15 +200,9 @@ export class ServerLink {
   /** Resolves when it is time to list the tools again. Rejects when the connection has ended. */
   async #due(over: AbortSignal): Promise<void> {
     if (this.#isDue) return;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    over.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const stopListening = onAbort(over, () => reject(over.reason));
-    if (over.aborted) reject(over.reason);
-    try {
-      await promise;
-    } finally {
-      stopListening();
-      this.#wake = () => {};
-    }
+    await unlessAborted(promise, over);
   }
 }
