@@ -195,7 +195,7 @@ describe('the answer from a stream', () => {
       attempts++;
       throw new ConnectionLost('connect ECONNREFUSED');
     };
-    const reading = readAnswer(open, listener, never, { patience_ms: 50, waits_ms: [0, 10] });
+    const reading = readAnswer(open, listener, never, { patience_ms: 1000, waits_ms: [0, 1, 1, 1000] });
     await expect(reading).rejects.toMatchObject({
       exitCode: 69,
       message: 'cannot reach the daemon: connect ECONNREFUSED',
