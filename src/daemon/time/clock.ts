@@ -23,8 +23,16 @@ export const systemClock: AlarmClock = {
   },
 };
 
+/** Keeps the process alive while it waits, unlike `systemClock`. */
+export const liveClock: Pick<AlarmClock, 'after'> = {
+  after(ms, ring) {
+    const timer = setTimeout(ring, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 /** Resolves after `ms`. Rejects with the reason of the signal as soon as the signal aborts. */
-export function wait(clock: AlarmClock, ms: number, signal?: AbortSignal): Promise<void> {
+export function wait(clock: Pick<AlarmClock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const cancel = clock.after(ms, () => {

@@ -1,5 +1,5 @@
 import { Cancellation } from './cancellation.ts';
-import type { AlarmClock } from './clock.ts';
+import { type AlarmClock, liveClock } from './clock.ts';
 import { LiveSet } from './live-map.ts';
 
 /** Ends work when its time has passed, or when one of the given signals or cancellations ends it. */
@@ -116,19 +116,11 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
   });
 }
 
-/** Its timers keep the process alive, unlike those of `systemClock`. */
-const WAITING: Pick<AlarmClock, 'after'> = {
-  after(ms, ring) {
-    const timer = setTimeout(ring, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
 /**
  * The result of the work or, after `ms`, that of `late`. The work itself continues. Afterwards no timer is left: a timer
  * would keep the process alive after everything has stopped.
  */
-export function within<T, L>(work: Promise<T>, ms: number, late: () => L, clock = WAITING): Promise<T | L> {
+export function within<T, L>(work: Promise<T>, ms: number, late: () => L, clock = liveClock): Promise<T | L> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cancel = clock.after(ms, resolve);
   return Promise.race([work, promise.then(late)]).finally(cancel);

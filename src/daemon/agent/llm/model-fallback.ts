@@ -1,5 +1,6 @@
 import { wrapLanguageModel } from 'ai';
 import type { AgentRuntime, AgentTurn, ModelMeter } from '../../../agent/index.ts';
+import { liveClock, wait } from '../../time/clock.ts';
 import { AgentFailure } from '../agent.ts';
 import type { CallableModel } from './model.ts';
 import { modelFailure } from './model-failure.ts';
@@ -110,23 +111,7 @@ export async function retryModelCall<T>(
       const wait_ms =
         retryAfterSeconds === undefined ? FIRST_WAIT_MS * 2 ** retries : retryAfterSeconds * 1000;
       if (!passing || retries === MAX_RETRIES || Date.now() + wait_ms >= deadline) throw error;
-      await waitUnlessAborted(wait_ms, signal);
+      await wait(liveClock, wait_ms, signal);
     }
   }
-}
-
-/** Rejects with the reason of the signal as soon as the signal aborts. */
-function waitUnlessAborted(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    }, ms);
-    signal.addEventListener('abort', abort, { once: true });
-  });
 }
