@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
+import { percentDecoded } from '../syntax/percent.ts';
 
 /**
  * A value that prints as `[secret]` everywhere: in template strings, JSON, `util.inspect` and loggers. Only `reveal()`
@@ -53,10 +54,46 @@ const SPACED_PAYLOAD_MIN = 10;
 
 /**
  * Masks everything shaped like a JWT in a text, even if it is truncated, unsigned, or directly after other characters
- * (`Bearer%20eyJ…`). For log lines, for messages of people, and for results of tools.
+ * (`Bearer%20eyJ…`), and a JWT in an encoding that everybody can undo: dots that are escaped or at a line break, base64,
+ * percent-encoding. For log lines, for messages of people, and for results of tools.
  */
 export function maskTokens(text: string): string {
+  const masked = maskPlain(text);
+  const whole = /eyJ/.test(masked) ? masked.replace(CHAIN, maskChain) : masked;
+  return MAY_BE_ENCODED.test(whole) ? whole.replace(ENCODED, maskEncoded) : whole;
+}
+
+function maskPlain(text: string): string {
   return /e[yw][JAo0k]/.test(text) ? text.replace(RUN, maskRun) : text;
+}
+
+/** A dot as it may be written between the parts of a token: with space around it, percent-encoded, or escaped. */
+const DOT = String.raw`[\s\p{Cf}]*(?:\.|%(?:25)*2[Ee]|&(?:#46|#x2[Ee]|period);|\\+u002[Ee])[\s\p{Cf}]*`;
+/** Parts with dots between them. Each character is read once, because a part ends only where a dot must begin. */
+const CHAIN = new RegExp(`(?<![\\w-])[\\w-]+(?:${DOT}[\\w-]+)+`, 'gu');
+const DOTS = new RegExp(`(${DOT})`, 'u');
+
+/** Both parts of a token must be recognized, because sentences have such dots, too. */
+function maskChain(chain: string): string {
+  // Every second one is a dot.
+  const parts = chain.split(DOTS);
+  for (let index = 0; index + 2 < parts.length; index += 2) {
+    const begins = (parts[index] ?? '').search(HEADER);
+    if (begins < 0 || !HEADER.test(parts[index + 2] ?? '')) continue;
+    parts.splice(index, 5, `${parts[index]?.slice(0, begins)}[token]`);
+  }
+  return parts.join('');
+}
+
+/** `eyJ` in base64, at each of its three positions, and percent-encoded. */
+const MAY_BE_ENCODED = /ZXlK|V5S|leU|%65%79%4[Aa]/;
+/** A long sequence of the characters of base64, base64url and percent-encoding. */
+const ENCODED = /(?<![\w+/%=-])[\w+/%-]{60,}/g;
+
+function maskEncoded(run: string): string {
+  if (!MAY_BE_ENCODED.test(run)) return run;
+  const decoded = [Buffer.from(run, 'base64').toString('latin1'), percentDecoded(run)];
+  return decoded.some((text) => maskPlain(text) !== text) ? '[token]' : run;
 }
 
 function maskRun(run: string): string {
@@ -109,12 +146,12 @@ export class StreamMask {
     const text = this.#held + piece;
     const begin = text.length > HELD_BACK_MAX ? -1 : possibleToken(text);
     this.#held = begin === -1 ? '' : text.slice(begin);
-    return maskTokens(begin === -1 ? text : text.slice(0, begin));
+    return maskPlain(begin === -1 ? text : text.slice(0, begin));
   }
 
   /** @returns the rest, at the end of the text. */
   end(): string {
-    const rest = maskTokens(this.#held);
+    const rest = maskPlain(this.#held);
     this.#held = '';
     return rest;
   }

@@ -49,9 +49,46 @@ describe('the mask for tokens', () => {
     }
   });
 
+  it.each([
+    ['dots that are percent-encoded', (token: string) => token.replaceAll('.', '%2E')],
+    ['dots that are percent-encoded twice', (token: string) => token.replaceAll('.', '%252e')],
+    ['dots at the ends of lines', (token: string) => token.replaceAll('.', '.\n')],
+    ['dots at the beginnings of lines', (token: string) => token.replaceAll('.', '\r\n  .')],
+    ['invisible characters', (token: string) => token.replaceAll('.', '\u200b.\u200b')],
+    ['character references', (token: string) => token.replaceAll('.', '&#46;')],
+    ['escapes of JSON', (token: string) => token.replaceAll('.', '\\u002e')],
+    ['base64', (token: string) => Buffer.from(token).toString('base64')],
+    ['base64url', (token: string) => Buffer.from(token).toString('base64url')],
+    ['base64 after one character', (token: string) => Buffer.from(`:${token}`).toString('base64')],
+    ['base64 after two characters', (token: string) => Buffer.from(`x:${token}`).toString('base64')],
+    ['percent-encoding', (token: string) => Buffer.from(token).toString('hex').replace(/../g, '%$&')],
+  ])('hides a token in %s', (_, encode) => {
+    const masked = maskTokens(`see ${encode(TOKEN)}, and more`);
+    expect(masked).toMatch(/^see \[token\](?:==?)?, and more$/);
+  });
+
   it('does not change ordinary words', () => {
-    const text = 'eyJ is how a token begins. See ewok.example.com/a.b and eyA.txt, they.are.fine.';
+    const text =
+      'eyJ is how a token begins. See ewok.example.com/a.b and eyA.txt, they.are.fine. My eyJdrops.  Are new.';
     expect(maskTokens(text)).toBe(text);
+    const data = Buffer.from('{"title":"Update the key of V5S and leU, and so on, and so on"}').toString(
+      'base64',
+    );
+    expect(maskTokens(data)).toBe(data);
+  });
+
+  it.each([
+    ['eyJ'.repeat(50_000)],
+    ['eyJaaaaaaa%2E'.repeat(10_000)],
+    [`eyJaaaaaaaa${' '.repeat(150_000)}x`],
+    ['eyJaaaaaaaa '.repeat(12_000)],
+    ['ZXlK'.repeat(40_000)],
+    [`ZXlK${'%'.repeat(150_000)}`],
+  ])('takes a time that grows only with the length of the text: %#', (text) => {
+    const begun = performance.now();
+    maskTokens(text);
+    const once = performance.now() - begun;
+    expect(once).toBeLessThan(1000);
   });
 
   it('hides a token that arrives in pieces, wherever the pieces begin', () => {
