@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ChannelCheck, ChannelSettings } from '../index.ts';
-import { Bench, type StandIn } from './bench.ts';
+import type { Bench, StandIn } from './bench.ts';
 import { leaks } from './faults.ts';
 import { withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
@@ -15,8 +15,7 @@ export function checkCases(): readonly [name: string, trial: Trial][] {
   ];
 }
 
-async function checksGood(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function checksGood(bench: Bench): Promise<void> {
   const platform = bench.platform();
   const check = await checked(bench, platform, bench.settings);
   if (check === null) return;
@@ -24,14 +23,12 @@ async function checksGood(options: Parameters<Trial>[0]): Promise<void> {
   assert.deepEqual(platform.seen, [], 'check() must not show messages to people');
 }
 
-async function checksForeign(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function checksForeign(bench: Bench): Promise<void> {
   const check = await checked(bench, bench.platform(), bench.foreignSettings);
   if (check !== null) assert.equal(check.outcome, 'failed', check.detail);
 }
 
-async function checksInVain(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function checksInVain(bench: Bench): Promise<void> {
   const troubles: StandIn['trouble'][] = [
     () => new Response('{}', { status: 503 }),
     () => new Response('<html>', { status: 200 }),

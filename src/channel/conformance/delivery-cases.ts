@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as tick } from 'node:timers/promises';
 import { type EnqueueOutcome, type IncomingMessage, type SimulatedEvent, TEXT_MAX } from '../index.ts';
-import { Bench } from './bench.ts';
+import type { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
 import { RecordedProblem } from './recording-scope.ts';
@@ -27,8 +27,7 @@ export function deliveryCases(): readonly [name: string, trial: Trial][] {
   ];
 }
 
-async function enqueuesMessages(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function enqueuesMessages(bench: Bench): Promise<void> {
   for (const place of bench.places) {
     const [message] = await deliverEach(bench, [{ place }]);
     assert.equal(message.text, bench.event({}).text);
@@ -40,16 +39,14 @@ async function enqueuesMessages(options: Parameters<Trial>[0]): Promise<void> {
   }
 }
 
-async function enqueuesLongTexts(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function enqueuesLongTexts(bench: Bench): Promise<void> {
   for (const text of ['x'.repeat(TEXT_MAX), '😀'.repeat(TEXT_MAX)]) {
     const [message] = await deliverEach(bench, [{ text }]);
     assert.ok(message.text === text, `a text of ${TEXT_MAX} characters must be enqueued unchanged`);
   }
 }
 
-async function acknowledgesOthers(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function acknowledgesOthers(bench: Bench): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     for (const place of bench.places) {
       await open.take(bench.delivery({ kind: 'other', place, text: '' }));
@@ -61,8 +58,7 @@ async function acknowledgesOthers(options: Parameters<Trial>[0]): Promise<void> 
   });
 }
 
-async function namesRepeatsAlike(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function namesRepeatsAlike(bench: Bench): Promise<void> {
   for (const place of bench.places) {
     const [first, again, other] = await deliverEach(bench, [
       { place, number: 1 },
@@ -74,8 +70,7 @@ async function namesRepeatsAlike(options: Parameters<Trial>[0]): Promise<void> {
   }
 }
 
-async function ignoresOrder(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function ignoresOrder(bench: Bench): Promise<void> {
   for (const place of bench.places) {
     const of = (number: number) => ({ place, number, thread: 'one', text: `number ${number}` });
     const inOrder = (await deliverEach(bench, [of(1), of(2), of(3)])).map(identity);
@@ -94,8 +89,7 @@ function identity({ message_id, thread_id, sent_at, text }: IncomingMessage) {
   return { message_id, thread_id, sent_at, text };
 }
 
-async function separatesThreads(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function separatesThreads(bench: Bench): Promise<void> {
   const [user = '', other = ''] = bench.simulator?.who() ?? [];
   const [one, two] = await deliverEach(bench, [
     { user, number: 1 },
@@ -110,8 +104,7 @@ async function separatesThreads(options: Parameters<Trial>[0]): Promise<void> {
   assert.notEqual(room.thread_id, one.thread_id, 'a group must have a different thread_id');
 }
 
-async function recognizesEdits(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function recognizesEdits(bench: Bench): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     await open.take(bench.delivery({}));
     await open.take(bench.delivery({ kind: 'edit', text: 'Good evening.' }));
@@ -124,8 +117,7 @@ async function recognizesEdits(options: Parameters<Trial>[0]): Promise<void> {
   });
 }
 
-async function answersAfterStoring(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function answersAfterStoring(bench: Bench): Promise<void> {
   const [asked, kept] = [Promise.withResolvers<void>(), Promise.withResolvers<EnqueueOutcome[]>()];
   const enqueue = () => {
     asked.resolve();
@@ -144,8 +136,7 @@ async function answersAfterStoring(options: Parameters<Trial>[0]): Promise<void>
   });
 }
 
-async function enqueuesAgain(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function enqueuesAgain(bench: Bench): Promise<void> {
   let isDown = true;
   const kept: IncomingMessage[] = [];
   const enqueue = async (messages: readonly IncomingMessage[]) => {

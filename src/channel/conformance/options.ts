@@ -5,6 +5,7 @@ import type {
   OutgoingReply,
   SimulatedEvent,
 } from '../index.ts';
+import { Bench } from './bench.ts';
 
 /** A request of a client or of a platform. */
 export interface SampleRequest {
@@ -48,7 +49,7 @@ export interface TrialOptions extends ConformanceOptions {
 }
 
 /** One case. It rejects if the channel breaks the contract. */
-export type Trial = (options: TrialOptions) => Promise<void>;
+export type Trial = (bench: Bench) => Promise<void>;
 
 /** The cases that a test runner gets. The error of a failed case shows the latest deliveries and calls. */
 export function toCases(
@@ -60,7 +61,7 @@ export function toCases(
     async run() {
       const evidence = new Evidence();
       try {
-        await trial({ ...options, evidence });
+        await trial(await Bench.set({ ...options, evidence }));
       } catch (error) {
         throw evidence.shownWith(error);
       }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers';
 import type { ShownButton } from '../index.ts';
-import { Bench, type StandInCall, type Trouble } from './bench.ts';
+import type { Bench, StandInCall, Trouble } from './bench.ts';
 import { leaks } from './faults.ts';
 import { withChannel } from './open-channel.ts';
-import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
+import type { ConformanceOptions, Trial } from './options.ts';
 import {
   attempt,
   captureError,
@@ -80,8 +80,8 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
 
 /** A case in which the platform answers with `trouble`, and `send` must fail with `failure`. */
 export function failing(name: string, trouble: Trouble, failure: Failure): [string, Trial] {
-  const trial: Trial = async (options) => {
-    await sending(await Bench.set(options), async ({ send, platform }) => {
+  const trial: Trial = async (bench) => {
+    await sending(bench, async ({ send, platform }) => {
       platform.trouble = trouble;
       isFailure(await send(), failure);
       platform.trouble = () => null;
@@ -90,8 +90,7 @@ export function failing(name: string, trouble: Trouble, failure: Failure): [stri
   return [name, trial];
 }
 
-async function sends(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function sends(bench: Bench): Promise<void> {
   for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
     await sending(
       bench,
@@ -108,8 +107,7 @@ async function sends(options: TrialOptions): Promise<void> {
  * A new process sends the whole reply again, because the first process may have died after the platform accepted the
  * reply, but before the daemon stored that it was sent.
  */
-async function sendsAgain(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function sendsAgain(bench: Bench): Promise<void> {
   const platform = bench.platform();
   await sending(bench, async ({ send }) => isSent(await send()), 'direct', platform);
   const first = platform.seen.splice(0);
@@ -121,8 +119,8 @@ async function sendsAgain(options: TrialOptions): Promise<void> {
   );
 }
 
-async function sendsLong(options: TrialOptions): Promise<void> {
-  await sending(await Bench.set(options), async ({ send, platform }) => {
+async function sendsLong(bench: Bench): Promise<void> {
+  await sending(bench, async ({ send, platform }) => {
     isSent(await send(LONG.text));
     assert.deepEqual(wordsIn(platform.seen), LONG.words);
   });
@@ -137,8 +135,7 @@ const QUESTION = {
 };
 
 /** A press must say who pressed which button, and where, so that the daemon can compare it with the question. */
-async function asks(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function asks(bench: Bench): Promise<void> {
   for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
     const buttons = await askedIn(bench, place);
     for (const [index, approve] of [true, false].entries()) {
@@ -186,8 +183,7 @@ async function presses(
 }
 
 /** The outcome takes the place of the buttons. If the message cannot be changed, the daemon must learn it. */
-async function closes(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function closes(bench: Bench): Promise<void> {
   for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
     const platform = bench.platform();
     let sent_id: string | undefined;
@@ -225,16 +221,16 @@ async function closes(options: TrialOptions): Promise<void> {
 const DETAILS = [{ label: 'reason', value: '"late"' }];
 const OUTCOME = 'Confirmed by Ada at 14:05. This was done.';
 
-async function asksLong(options: TrialOptions): Promise<void> {
-  await sending(await Bench.set(options), async ({ ask, platform }) => {
+async function asksLong(bench: Bench): Promise<void> {
+  await sending(bench, async ({ ask, platform }) => {
     const words = LONG.words.slice(0, 400);
     isSent(await ask({ ...QUESTION, question: words.join(' ') }));
     assert.deepEqual(wordsIn(platform.seen), words, 'words that people saw');
   });
 }
 
-async function continues(options: TrialOptions): Promise<void> {
-  await sending(await Bench.set(options), async ({ send, platform }) => {
+async function continues(bench: Bench): Promise<void> {
+  await sending(bench, async ({ send, platform }) => {
     // The last part fails. If the reply has several parts, the others must not be sent again.
     isSent(await send(LONG.text, 'another reply'));
     const parts = platform.seen.splice(0).length;
@@ -248,8 +244,8 @@ async function continues(options: TrialOptions): Promise<void> {
 }
 
 /** Replies and credentials must reach no address other than the configured one. */
-async function followsNoRedirect(options: TrialOptions): Promise<void> {
-  await sending(await Bench.set(options), async ({ send, platform }) => {
+async function followsNoRedirect(bench: Bench): Promise<void> {
+  await sending(bench, async ({ send, platform }) => {
     platform.trouble = ({ path }) =>
       path.startsWith(ELSEWHERE) ? null : new Response('', { status: 307, headers: { Location: ELSEWHERE } });
     const error = await send();
@@ -259,9 +255,9 @@ async function followsNoRedirect(options: TrialOptions): Promise<void> {
   });
 }
 
-async function givesUp(options: TrialOptions): Promise<void> {
+async function givesUp(bench: Bench): Promise<void> {
   for (const trouble of [hanging, stalling]) {
-    await sending(await Bench.set(options), async ({ send, platform }) => {
+    await sending(bench, async ({ send, platform }) => {
       // The first reply may load modules, which takes real time.
       isSent(await send());
       platform.trouble = trouble;
@@ -271,13 +267,12 @@ async function givesUp(options: TrialOptions): Promise<void> {
   }
 }
 
-async function reportsCredentials(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function reportsCredentials(bench: Bench): Promise<void> {
   const reply = await createReply(bench, 'direct');
   const settings = bench.simulator ? bench.foreignSettings : bench.settings;
   const platform = bench.platform();
   await withChannel(bench, { settings, platform }, async (open) => {
-    const { credentialsRefused } = options.send ?? {};
+    const { credentialsRefused } = bench.options.send ?? {};
     if (credentialsRefused) platform.trouble = credentialsRefused;
     else if (!bench.simulator) return;
     const error = await attempt(open, reply);
@@ -300,8 +295,7 @@ async function reportsCredentials(options: TrialOptions): Promise<void> {
   });
 }
 
-async function types(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function types(bench: Bench): Promise<void> {
   const reply = await createReply(bench, 'direct');
   const troubles: Trouble[] = [() => null, () => status(500), () => status(400), hanging, quoting];
   for (const trouble of troubles) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { SimulatedEvent } from '../index.ts';
-import { Bench } from './bench.ts';
+import type { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
-import type { SampleRequest, Trial, TrialOptions } from './options.ts';
+import type { SampleRequest, Trial } from './options.ts';
 
 /** Headers that do not prove who sent the request. */
 const PLAIN_HEADERS: readonly string[] = ['content-type', 'content-length', 'accept', 'user-agent', 'host'];
@@ -25,16 +25,14 @@ export function listEvents({ places }: Bench): readonly Partial<SimulatedEvent>[
   );
 }
 
-async function refusesOtherSecrets(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function refusesOtherSecrets(bench: Bench): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     for (const event of listEvents(bench))
       await refuses(open, bench.delivery({ ...event, bad_signature: true }));
   });
 }
 
-async function refusesWithoutSignature(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function refusesWithoutSignature(bench: Bench): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     for (const event of listEvents(bench)) {
       const { headers = {}, ...request } = bench.delivery(event);
@@ -44,8 +42,7 @@ async function refusesWithoutSignature(options: Parameters<Trial>[0]): Promise<v
   });
 }
 
-async function refusesChangedBodies(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function refusesChangedBodies(bench: Bench): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     const request = bench.delivery({});
     const { length } = Buffer.from(request.body);
@@ -69,8 +66,7 @@ function signsBodies(bench: Bench): boolean {
   return proof(one) !== proof(two);
 }
 
-async function checksSignatureFirst(options: Parameters<Trial>[0]): Promise<void> {
-  const bench = await Bench.set(options);
+async function checksSignatureFirst(bench: Bench): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     const request = bench.delivery({ bad_signature: true });
     for (const body of ['', '{', '[]', '['.repeat(100_000), '\u0000', '%'])
@@ -99,7 +95,7 @@ export function shapeCases(): readonly [name: string, trial: Trial][] {
   ];
 }
 
-async function hasShape({ plugin }: TrialOptions): Promise<void> {
+async function hasShape({ plugin }: Bench): Promise<void> {
   assert.equal(plugin.apiVersion, 1);
   assert.match(plugin.name, /^[a-z][a-z0-9-]*$/);
   assert.ok(plugin.summary.length > 0, 'summary must not be empty');
@@ -110,21 +106,19 @@ async function hasShape({ plugin }: TrialOptions): Promise<void> {
   }
 }
 
-async function isDetected(options: TrialOptions): Promise<void> {
-  const { plugin, settings } = await Bench.set(options);
+async function isDetected({ plugin, settings }: Bench): Promise<void> {
   assert.equal(plugin.detect(settings), true, 'detect() must return true with the settings of the suite');
   const defaults = Object.fromEntries(plugin.settings.map(({ name, default: value }) => [name, value]));
   assert.equal(plugin.detect(defaults), false, 'detect() must return false with the defaults');
 }
 
-async function stops(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function stops(bench: Bench): Promise<void> {
   await withChannel(bench, {}, async () => {});
   await withChannel(bench, { start: true }, async () => {});
 }
 
-async function reportsHealth(options: TrialOptions): Promise<void> {
-  await withChannel(await Bench.set(options), {}, async ({ channel }) => {
+async function reportsHealth(bench: Bench): Promise<void> {
+  await withChannel(bench, {}, async ({ channel }) => {
     const health = channel.health?.() ?? { status: 'ok' };
     assert.ok(health.status === 'ok' || (health.status === 'degraded' && health.detail.length > 0));
   });

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { Bench } from '../../../src/channel/conformance/bench.ts';
+import type { Bench } from '../../../src/channel/conformance/bench.ts';
 import { withChannel } from '../../../src/channel/conformance/open-channel.ts';
 import {
   type ConformanceCase,
   type ConformanceOptions,
   type SampleRequest,
   type Trial,
-  type TrialOptions,
   toCases,
 } from '../../../src/channel/conformance/options.ts';
 import { isFailure, PASSING, sending, status } from '../../../src/channel/conformance/send-reply.ts';
@@ -35,7 +34,7 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
       ? [
           [
             'does not answer a hostile body with an internal error',
-            (trial) => acceptsBodies(trial, requests),
+            (bench) => acceptsBodies(bench, requests),
           ] as [string, Trial],
         ]
       : []),
@@ -62,10 +61,9 @@ function answerCases(): [string, Trial][] {
   ];
 }
 
-async function acceptsSignedBodies(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function acceptsSignedBodies(bench: Bench): Promise<void> {
   const { simulator, settings } = bench;
-  if (!simulator) throw new Error(`the channel ${options.plugin.name} has no simulator`);
+  if (!simulator) throw new Error(`the channel ${bench.plugin.name} has no simulator`);
   await withChannel(bench, { start: true }, async (open) => {
     for (const event of listEvents(bench)) {
       // Only messages differ between groups and private chats.
@@ -95,8 +93,7 @@ const ODD_TEXTS: readonly string[] = [
   '<@'.repeat(1000),
 ];
 
-async function acceptsTexts(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function acceptsTexts(bench: Bench): Promise<void> {
   await withChannel(bench, { start: true }, async (open) => {
     for (const kind of ['message', 'edit', 'command'] as const) {
       for (const place of bench.places) {
@@ -112,8 +109,7 @@ async function acceptsTexts(options: TrialOptions): Promise<void> {
   });
 }
 
-async function retriesAfterNonsense(options: TrialOptions): Promise<void> {
-  const bench = await Bench.set(options);
+async function retriesAfterNonsense(bench: Bench): Promise<void> {
   const bodies = ['', '<html>', 'null', '[]', '"ok"', '{"ok":"perhaps"}', '{"error":[]}', '\u0000', '{'];
   for (const code of [200, 307, 500]) {
     for (const body of [...bodies, '['.repeat(50_000) + ']'.repeat(50_000)]) {
@@ -132,9 +128,9 @@ async function retriesAfterNonsense(options: TrialOptions): Promise<void> {
   }
 }
 
-async function readsWithinBounds(options: TrialOptions): Promise<void> {
+async function readsWithinBounds(bench: Bench): Promise<void> {
   for (const code of [200, 500]) {
-    await sending(await Bench.set(options), async ({ send, platform }) => {
+    await sending(bench, async ({ send, platform }) => {
       let read = 0;
       platform.trouble = () =>
         new Response(
@@ -155,8 +151,8 @@ async function readsWithinBounds(options: TrialOptions): Promise<void> {
   }
 }
 
-async function acceptsBodies(options: TrialOptions, requests: readonly SampleRequest[]): Promise<void> {
-  await withChannel(await Bench.set(options), {}, async (open) => {
+async function acceptsBodies(bench: Bench, requests: readonly SampleRequest[]): Promise<void> {
+  await withChannel(bench, {}, async (open) => {
     for (const request of requests) {
       for (const { title, body } of hostileBodies(String(request.body))) {
         const { status } = await open.deliver({ ...request, body });
