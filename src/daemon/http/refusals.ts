@@ -73,10 +73,7 @@ interface RefusalParts {
  * because of it.
  */
 export class Refusals {
-  readonly #store: Pick<Store, 'traces'>;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #agentDigest: () => string;
+  readonly #parts: RefusalParts;
   readonly #monotonic: () => number;
   #pending = 0;
   /** Number of traces that may be written now. */
@@ -86,11 +83,8 @@ export class Refusals {
   #reported_at = Number.NEGATIVE_INFINITY;
 
   /** @param monotonic a time in ms that cannot be set back */
-  constructor({ store, clock, log, agentDigest }: RefusalParts, monotonic = () => performance.now()) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#log = log;
-    this.#agentDigest = agentDigest;
+  constructor(parts: RefusalParts, monotonic = () => performance.now()) {
+    this.#parts = parts;
     this.#monotonic = monotonic;
     this.#allowed_at = monotonic();
   }
@@ -103,8 +97,8 @@ export class Refusals {
       return;
     }
     this.#pending++;
-    const now = this.#clock.now();
-    this.#store.traces
+    const now = this.#parts.clock.now();
+    this.#parts.store.traces
       .keepRefused({
         turn_id: randomUUID(),
         request_id,
@@ -112,7 +106,7 @@ export class Refusals {
         message_id: null,
         platform: channel,
         user_id: null,
-        agent_digest: this.#agentDigest(),
+        agent_digest: this.#parts.agentDigest(),
         started_at,
         finished_at: now,
         outcome: error.code,
@@ -151,7 +145,7 @@ export class Refusals {
   #report(cause?: unknown): void {
     const now = this.#monotonic();
     if (this.#lost === 0 || now - this.#reported_at < REPORT_INTERVAL_MS) return;
-    this.#log.warn({ lost: this.#lost, err: cause }, 'traces of refused requests were not stored');
+    this.#parts.log.warn({ lost: this.#lost, err: cause }, 'traces of refused requests were not stored');
     this.#lost = 0;
     this.#reported_at = now;
   }

@@ -36,25 +36,14 @@ const SEND_MS = 60_000;
 
 /** Sends the stored text of a message to its platform, and ends the attempt. */
 export class Sending {
-  readonly #services: Services;
-  readonly #reach: PlatformReach;
-  readonly #questions: QuestionsBeingSent;
-  readonly #sentIds: SentIds;
+  readonly #parts: SendingServices;
   readonly #later: LaterChannel;
   readonly #attempt: Attempt;
   /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
 
-  constructor(
-    { services, reach, questions, sentIds }: SendingServices,
-    later: LaterChannel,
-    attempt: Attempt,
-    admitted: Admittance | null,
-  ) {
-    this.#services = services;
-    this.#reach = reach;
-    this.#questions = questions;
-    this.#sentIds = sentIds;
+  constructor(parts: SendingServices, later: LaterChannel, attempt: Attempt, admitted: Admittance | null) {
+    this.#parts = parts;
     this.#later = later;
     this.#attempt = attempt;
     this.#admitted = admitted;
@@ -65,7 +54,7 @@ export class Sending {
     const reply = outgoingReply(this.#attempt.message);
     if (reply === null) throw new Error('a message in the state `replied` has no text');
     const { session_id, confirmation } = reply;
-    const ended = confirmation && session_id !== null ? this.#questions.begin(session_id) : () => {};
+    const ended = confirmation && session_id !== null ? this.#parts.questions.begin(session_id) : () => {};
     await this.#try((reply_to) => this.#sendReply(reply, reply_to)).finally(ended);
   }
 
@@ -74,7 +63,7 @@ export class Sending {
     if (completed === null) return null;
     const { channel } = this.#later;
     await this.#inTime(() => channel.send({ ...completed, reply_to }));
-    const sent_ids = this.#sentIds.take(reply.id);
+    const sent_ids = this.#parts.sentIds.take(reply.id);
     // The question is the last message of a reply.
     const card_id = completed.confirmation?.actions && channel.closeQuestion ? sent_ids.at(-1) : undefined;
     return { kind: 'sent', sent_ids, ...(card_id === undefined ? {} : { card_id }) };
@@ -82,7 +71,7 @@ export class Sending {
 
   async #closeCard(reply_to: JsonObject): Promise<AttemptOutcome> {
     const { channel, plugin } = this.#later;
-    const closed = await closedQuestion(this.#services, plugin, this.#attempt.message);
+    const closed = await closedQuestion(this.#parts.services, plugin, this.#attempt.message);
     if (closed !== null && channel.closeQuestion)
       await this.#inTime(async () => channel.closeQuestion?.({ ...closed, reply_to }));
     return { kind: 'sent' };
@@ -90,7 +79,7 @@ export class Sending {
 
   /** @param send sends the text. It resolves to null if the claim is lost */
   async #try(send: (reply_to: JsonObject) => Promise<AttemptOutcome | null>): Promise<void> {
-    if (this.#attempt.message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
+    if (this.#attempt.message.interrupted >= this.#parts.services.settings.INBOX_MAX_ATTEMPTS) {
       this.#observe('failed');
       await this.#attempt.end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
       return;
@@ -102,10 +91,10 @@ export class Sending {
       await this.#attempt.end({ kind: 'failed', failure, begun: false });
       return;
     }
-    const began = this.#services.clock.now();
+    const began = this.#parts.services.clock.now();
     let sent: AttemptOutcome | null;
     try {
-      this.#admitted ??= await this.#reach.admit(this.#attempt.message.platform);
+      this.#admitted ??= await this.#parts.reach.admit(this.#attempt.message.platform);
       if (this.#admitted === 'wait') {
         await this.#attempt.end({ kind: 'given_back' });
         return;
@@ -117,7 +106,7 @@ export class Sending {
       return;
     }
     this.#observe('sent');
-    await this.#noteReach(() => this.#reach.answered(this.#attempt.message.platform));
+    await this.#noteReach(() => this.#parts.reach.answered(this.#attempt.message.platform));
     if (this.#attempt.claim.message.state === 'replied') await this.#trace('sent', began);
     await this.#attempt.end(sent);
   }
@@ -126,15 +115,21 @@ export class Sending {
   async #completed(reply: OutgoingReply, reply_to: JsonObject): Promise<OutgoingReply | null> {
     const { sign_in } = this.#attempt.message;
     if (sign_in === undefined) return reply;
-    const hinted = await hintAtSignIn(this.#services, this.#later, this.#attempt.message, sign_in, reply_to);
-    const completed = await this.#services.store.inbox.completeSignIn(this.#attempt.claim, hinted);
+    const hinted = await hintAtSignIn(
+      this.#parts.services,
+      this.#later,
+      this.#attempt.message,
+      sign_in,
+      reply_to,
+    );
+    const completed = await this.#parts.services.store.inbox.completeSignIn(this.#attempt.claim, hinted);
     if (completed === null) return null;
     this.#attempt.message = completed;
     return outgoingReply(completed);
   }
 
   async #sendFailed(error: unknown, began: number): Promise<void> {
-    if (this.#services.stopping.aborted) {
+    if (this.#parts.services.stopping.aborted) {
       await this.#attempt.end({ kind: 'given_back' });
       return;
     }
@@ -155,7 +150,7 @@ export class Sending {
    */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
     const { sends, text_stored_at } = this.#attempt.message;
-    const { clock, settings } = this.#services;
+    const { clock, settings } = this.#parts.services;
     const now = clock.now();
     const asked = error instanceof DeliveryFailed ? error.retry_after_seconds : 0;
     const ends_at = (text_stored_at ?? now) + settings.INBOX_SEND_SECONDS * 1000;
@@ -171,15 +166,15 @@ export class Sending {
     let isAway = false;
     await this.#noteReach(async () => {
       if (failure !== null)
-        isAway = await this.#reach.failed(platform, id, failure, this.#admitted ?? 'free');
-      else if (error instanceof DeliveryFailed) await this.#reach.answered(platform);
+        isAway = await this.#parts.reach.failed(platform, id, failure, this.#admitted ?? 'free');
+      else if (error instanceof DeliveryFailed) await this.#parts.reach.answered(platform);
     });
     return isAway;
   }
 
   /** Marks texts as failed if they have waited for the platform for the maximum time. */
   async #expireWaiting(): Promise<void> {
-    const { store, clock, settings, log } = this.#services;
+    const { store, clock, settings, log } = this.#parts.services;
     const { platform } = this.#attempt.message;
     const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
     const failure = 'delivery_failed: the platform could not be reached for too long';
@@ -199,7 +194,7 @@ export class Sending {
       await note();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      this.#services.log.warn(
+      this.#parts.services.log.warn(
         { ...this.#attempt.about, err: error },
         'the state of a platform could not be recorded',
       );
@@ -207,7 +202,7 @@ export class Sending {
   }
 
   async #inTime(call: () => Promise<void>): Promise<void> {
-    const { clock, stopping } = this.#services;
+    const { clock, stopping } = this.#parts.services;
     stopping.throwIfAborted();
     const limit = new TimeLimit(clock, SEND_MS, [stopping]);
     try {
@@ -220,7 +215,7 @@ export class Sending {
   #observe(outcome: DeliveryOutcome): void {
     // It is no reply: nobody waits for it.
     if (this.#attempt.message.closes !== undefined) return;
-    this.#services.observer.deliveryEnded(this.#attempt.message.platform, outcome);
+    this.#parts.services.observer.deliveryEnded(this.#attempt.message.platform, outcome);
   }
 
   /**
@@ -229,7 +224,7 @@ export class Sending {
    * Texts without a run have no trace.
    */
   async #trace(outcome: string, began: number): Promise<void> {
-    const { store, clock, log } = this.#services;
+    const { store, clock, log } = this.#parts.services;
     const { id, request_id, session_id, message_id, platform, message, sends, notice } =
       this.#attempt.message;
     if (session_id === null) return;

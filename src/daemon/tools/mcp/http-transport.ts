@@ -60,19 +60,15 @@ export class HttpTransport implements McpTransport {
   protocolVersion?: string;
   /** The `fetch` of the call that uses the connection now. */
   fetch: typeof globalThis.fetch;
-  readonly #url: string;
-  readonly #clock: AlarmClock;
-  readonly #listens: boolean;
+  readonly #options: HttpTransportOptions;
   readonly #meter: InboundMeter;
   readonly #end = new AbortController();
   #session_id: string | null = null;
 
-  constructor({ url, fetch, clock, listens }: HttpTransportOptions) {
-    this.#url = url;
-    this.fetch = fetch;
-    this.#clock = clock;
-    this.#listens = listens;
-    this.#meter = new InboundMeter(clock);
+  constructor(options: HttpTransportOptions) {
+    this.#options = options;
+    this.fetch = options.fetch;
+    this.#meter = new InboundMeter(options.clock);
   }
 
   get ended(): AbortSignal {
@@ -82,7 +78,7 @@ export class HttpTransport implements McpTransport {
   async start(): Promise<void> {}
 
   ready(listen: JSONRPCMessage | null): void {
-    if (this.#listens) void this.#listen(listen);
+    if (this.#options.listens) void this.#listen(listen);
   }
 
   /** Sends one message, and delivers the messages with which the server responds. */
@@ -162,7 +158,7 @@ export class HttpTransport implements McpTransport {
     if (this.#session_id !== null) all.set('mcp-session-id', this.#session_id);
     const init: RequestInit = { method, headers: all, redirect: 'manual', signal };
     if (body !== undefined) init.body = body;
-    return this.fetch(this.#url, init);
+    return this.fetch(this.#options.url, init);
   }
 
   /** Stores the session id from the answer to `initialize`. A different id in a later answer ends the connection. */
@@ -208,7 +204,7 @@ export class HttpTransport implements McpTransport {
   async #resume(id: string | number, cursor: Cursor, signal: AbortSignal): Promise<boolean> {
     const { first, longest } = REOPEN_MS;
     const wait_ms = Math.min(Math.max(cursor.retry_ms ?? first, SHORTEST_RETRY_MS), longest);
-    await wait(this.#clock, wait_ms, signal);
+    await wait(this.#options.clock, wait_ms, signal);
     const headers = { accept: 'text/event-stream', 'last-event-id': cursor.id ?? '' };
     const response = await this.#request('GET', signal, { headers });
     if (response.status !== 200) throw await this.#toFailure(response);
@@ -256,16 +252,16 @@ export class HttpTransport implements McpTransport {
   async #listen(request: JSONRPCMessage | null): Promise<void> {
     const { signal } = this.#end;
     for (let wait_ms: number = REOPEN_MS.first; ; wait_ms = Math.min(2 * wait_ms, REOPEN_MS.longest)) {
-      const opened_at = this.#clock.now();
+      const opened_at = this.#options.clock.now();
       try {
         if (!(await this.#readNotifications(signal, request))) return;
       } catch (error) {
         if (!signal.aborted) this.fail(asFailure(error));
         return;
       }
-      if (this.#clock.now() - opened_at > REOPEN_MS.longest) wait_ms = REOPEN_MS.first;
+      if (this.#options.clock.now() - opened_at > REOPEN_MS.longest) wait_ms = REOPEN_MS.first;
       try {
-        await wait(this.#clock, wait_ms, signal);
+        await wait(this.#options.clock, wait_ms, signal);
       } catch {
         return;
       }
