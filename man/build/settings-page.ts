@@ -69,7 +69,7 @@ const DESCRIPTION = [
 
 const PLUGINS = [
   'The key `plugins` of the configuration file lists channels in addition to the bundled ones. An entry is one of these: the path of a module or of its folder, relative to the file (it begins with a dot, a slash or a tilde, or ends with the extension of a module); the name of an installed package; or an object with `path` and, optionally, the `name` that the channel must have.',
-  'A name in MESSAGING_PLATFORMS is looked up in this list, then among the bundled channels, then as the installed package `agentd-channel-NAME`. MESSAGING_PLATFORMS may also contain the path of a module. A local module may be written in TypeScript; an installed package may not. If a plugin does not fit the contract, the daemon does not start. See agentd-channel(7).',
+  'A name in MESSAGING_PLATFORMS is looked up in this list, then among the bundled channels, then as the installed package `agentd-channel-NAME`, then as the title of a channel in lower case, such as `slack`. MESSAGING_PLATFORMS may also contain the path of a module. A local module may be written in TypeScript; an installed package may not. If a plugin does not fit the contract, the daemon does not start. See agentd-channel(7).',
 ]
   .map(prose)
   .join('\n\n');

@@ -1,12 +1,12 @@
 import { CHANNEL_TITLES, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelLinking, ChannelPlugin } from '../../channel/index.ts';
+import { namesMeant, toAlias } from '../../channel/names-meant.ts';
 import { loadBundled } from '../../daemon/admin/channels.ts';
 import { pluginsAt, type SettingProblem } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { namesMeant, toAlias } from './channel-titles.ts';
 
 /**
  * Names and aliases of the bundled channels. A stored script cannot know other channels, which depend on the

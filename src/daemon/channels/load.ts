@@ -1,5 +1,6 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
+import { namesMeant } from '../../channel/names-meant.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';
@@ -59,8 +60,9 @@ interface Candidate {
 
 /**
  * Finds, imports and checks the available plugins: all bundled plugins, all plugins of the configuration file, and
- * further plugins that MESSAGING_PLATFORMS names, by path or as the package `agentd-channel-<name>`. Plugins that do
- * not fit are left out and reported, each with what was expected and what was found.
+ * further plugins that MESSAGING_PLATFORMS names, by path or as the package `agentd-channel-<name>`. An item
+ * that is no name may be the title of a channel in lower case. Plugins that do not fit are left out and reported, each
+ * with what was expected and what was found.
  */
 export async function loadPlugins(search: PluginSearch): Promise<LoadedPlugins> {
   const loading = new Loading();
@@ -70,8 +72,13 @@ export async function loadPlugins(search: PluginSearch): Promise<LoadedPlugins> 
   await loading.addAll(await packageCandidates(search, loading));
 
   for (const item of search.platforms?.items ?? []) {
-    const named = loading.plugins.find(({ plugin }) => plugin.name === item);
-    if (named !== undefined && !loading.byItem.has(item)) loading.byItem.set(item, named);
+    if (loading.byItem.has(item) || loading.refused.has(item)) continue;
+    const [meant, another] = namesMeant(
+      item,
+      loading.plugins.map(({ plugin }) => plugin),
+    );
+    const named = loading.plugins.find(({ plugin }) => plugin.name === meant);
+    if (named !== undefined && another === undefined) loading.byItem.set(item, named);
   }
   return loading;
 }

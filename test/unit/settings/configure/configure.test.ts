@@ -729,6 +729,19 @@ describe('the active channels', () => {
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual(['telex']);
   });
 
+  it('may be listed by their titles in lower case, unless several have the title', async () => {
+    const titled = telex.replace("name: 'telex',", "name: 'telex', title: 'Telex Two',");
+    expect(titled).not.toBe(telex);
+    const given = { ...files, 'channels/telex.mjs': titled };
+    const env = { ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' };
+    const place = placeWith({ ...env, MESSAGING_PLATFORMS: 'telex-two,website,webchat' }, given);
+    expect(await names(place)).toEqual(['telex', 'webchat']);
+    const twice = { ...files, 'channels/telex.mjs': titled.replace('Telex Two', 'Website') };
+    expect(await refused(placeWith({ ...env, MESSAGING_PLATFORMS: 'website' }, twice))).toEqual([
+      'MESSAGING_PLATFORMS there is no channel of this name',
+    ]);
+  });
+
   it('need no setting that enables them if MESSAGING_PLATFORMS lists them', async () => {
     const { WEBCHAT_ENABLED: _, ...env } = VALID;
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'webchat' }))).toEqual(['webchat']);
