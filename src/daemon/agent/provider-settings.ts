@@ -53,7 +53,7 @@ export function readProviderSettings(
 }
 
 function readOptions(text: string | undefined, problems: SettingProblem[]): Record<string, unknown> {
-  const options = readObject(OPTIONS, text, RIGHT_OPTIONS, problems);
+  const options = parseObject(text);
   for (const [name, value] of Object.entries(options)) {
     if (name === 'headers')
       problems.push(createProblem(OPTIONS, 'contains headers', `put them into ${HEADERS}`));
@@ -80,7 +80,7 @@ function isSafeAddress(value: unknown): boolean {
 }
 
 function readHeaders(secret: Secret | undefined, problems: SettingProblem[]): Record<string, Secret> {
-  const headers = Object.entries(readObject(HEADERS, secret?.reveal(), RIGHT_HEADERS, problems));
+  const headers = Object.entries(parseObject(secret?.reveal()));
   for (const [name, value] of headers) {
     if (!TOKEN.test(name) || OF_CONNECTION.includes(name.toLowerCase()))
       problems.push(createProblem(HEADERS, 'has a name that a header cannot have', RIGHT_HEADERS));
@@ -92,19 +92,7 @@ function readHeaders(secret: Secret | undefined, problems: SettingProblem[]): Re
   return Object.fromEntries(headers.map(([name, value]) => [name, new Secret(String(value))]));
 }
 
-function readObject(
-  setting: string,
-  text: string | undefined,
-  right: string,
-  problems: SettingProblem[],
-): Record<string, unknown> {
-  if (text === undefined || text.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return value;
-    problems.push(createProblem(setting, 'is not a JSON object', right));
-  } catch {
-    problems.push(createProblem(setting, 'is not JSON', right));
-  }
-  return {};
+/** A setting that is a JSON object, if it is set. */
+function parseObject(text = '{}'): Record<string, unknown> {
+  return JSON.parse(text) as Record<string, unknown>;
 }

@@ -61,7 +61,7 @@ function readPlain(record: KnownRecord, raw: unknown): Reading {
   }
 }
 
-function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
+function readText({ pattern, json }: { pattern?: RegExp; json?: boolean }, raw: unknown): Reading {
   // `0123` and `1e3` mean one thing as a number and another as a string, so a string must be in quotes.
   if (typeof raw === 'number' || typeof raw === 'boolean')
     return wrong(`is a ${typeof raw}; put it in quotes`);
@@ -70,7 +70,17 @@ function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
   if (pattern && !new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(value)) {
     return wrong('does not have the right form');
   }
+  if (json && !isObject(parseJson(value))) return wrong('is not a JSON object');
   return { ok: true, value };
+}
+
+/** The value of a JSON text; undefined if the text is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A list or an object of a configuration file as the text that it stands for. */

@@ -13,6 +13,7 @@ const url: KnownRecord = { ...base, kind: 'url' };
 const page: KnownRecord = { ...url, query: true, fragment: true };
 const text: KnownRecord = { ...base, kind: 'string' };
 const several: KnownRecord = { ...base, kind: 'string', several: true };
+const json: KnownRecord = { ...base, kind: 'string', json: true };
 const choice = recordOf('LOG_LEVEL');
 const durability = recordOf('REDIS_DURABILITY');
 
@@ -44,6 +45,8 @@ describe('the value of a setting', () => {
     [text, ' a text ', 'a text'],
     [several, ['a', 'b'], 'a\nb'],
     [several, 'a\nb', 'a\nb'],
+    [json, ' {"a": 1} ', '{"a": 1}'],
+    [json, { a: 1 }, '{"a":1}'],
     [choice, 'info', 'INFO'],
     [choice, 'Warning', 'WARN'],
     [choice, 'CRITICAL', 'FATAL'],
@@ -83,6 +86,10 @@ describe('the value of a setting', () => {
     [text, 12, 'is a number; put it in quotes'],
     [text, { a: 1 }, 'is not a string'],
     [{ ...text, pattern: /^\/\w+$/g }, 'chat', 'does not have the right form'],
+    [json, '{', 'is not a JSON object'],
+    [json, '[1]', 'is not a JSON object'],
+    [json, 'null', 'is not a JSON object'],
+    [json, ['a'], 'is not a string'],
     [choice, 'LOUD', 'is not one of the known values'],
   ])('of the kind %o may not be %j', (record, raw, problem) => {
     expect(readValue(record, raw)).toEqual({ ok: false, problem });

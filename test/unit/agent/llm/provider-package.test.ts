@@ -120,8 +120,6 @@ it('the fallback of another provider gets neither the options nor the headers of
 });
 
 it.each([
-  ['{', 'AGENT_PROVIDER_OPTIONS is not JSON'],
-  ['[1]', 'AGENT_PROVIDER_OPTIONS is not a JSON object'],
   ['{"apiKey": "sk-secret"}', 'AGENT_PROVIDER_OPTIONS contains `apiKey`, a secret'],
   ['{"headers": {}}', 'AGENT_PROVIDER_OPTIONS contains headers'],
   ['{"baseURL": "http://models.example.com"}', 'AGENT_PROVIDER_OPTIONS has an unsafe `baseURL`'],
@@ -135,11 +133,11 @@ it.each([
   expect(found).not.toContain('sk-secret');
 });
 
-it.each(['{', '"x"', '{"a b": "c"}', '{"Host": "x"}', '{"X-A": "line\\nbreak"}', '{"X-A": 1}'])(
+it.each(['{"a b": "c"}', '{"Host": "x"}', '{"X-A": "line\\nbreak"}', '{"X-A": 1}'])(
   'the headers %s are a problem, whose words quote no value',
   async (headers) => {
     const [found] = await problemsOf({ AGENT_PROVIDER_HEADERS: new Secret(headers) });
-    expect(found).toMatch(/^AGENT_PROVIDER_HEADERS (?:is not|has a)/);
+    expect(found).toMatch(/^AGENT_PROVIDER_HEADERS has a/);
     expect(found).not.toMatch(/line|break/);
   },
 );
