@@ -16,6 +16,7 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { type SignOutMarks, tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
+import { adviceFor } from '../advice/advice.ts';
 import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
 import { defineCommand, type OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -51,7 +52,7 @@ export const command = defineCommand({
     const given = parse(json);
     const configuration = await readConfiguration(configLocation(options));
     const person = await readPerson(options, configuration.settings, out.note);
-    const log = operatorLog(out.note);
+    const log = operatorLog(out.note, adviceWithSettings);
     const report = await withRegistry(
       configuration,
       async (registry) => {
@@ -91,6 +92,12 @@ export const command = defineCommand({
     return report.ok ? EXIT.ok : EXIT.no;
   },
 });
+
+/** What to do about a reason, if that does not depend on the source of the tool. */
+function adviceWithSettings(reason: string): string | undefined {
+  const advice = adviceFor(reason);
+  return advice?.todo && !advice.todo_of_source ? `${advice.happened} ${advice.todo}` : undefined;
+}
 
 function parse(json: string): Readonly<Record<string, unknown>> {
   const given = jsonObjectOrNull(json);

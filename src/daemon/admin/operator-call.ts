@@ -92,8 +92,14 @@ export function questionAbout(tool: Tool, args: ToolArguments): string | null {
   return question && plainQuestion(question);
 }
 
-/** Warnings of a call, for the operator who makes it, one line each. */
-export function operatorLog(note: (text: string) => void): Log {
+/**
+ * Warnings of a call, for the operator who makes it, one line each.
+ * @param advise what to do about a reason, which follows its warning
+ */
+export function operatorLog(
+  note: (text: string) => void,
+  advise: (reason: string) => string | undefined = () => undefined,
+): Log {
   const write = (line: string) => {
     const { msg, tool, reason, because, err } = JSON.parse(line) as {
       msg: string;
@@ -106,6 +112,8 @@ export function operatorLog(note: (text: string) => void): Log {
       (detail) => detail !== undefined && !msg.includes(detail),
     );
     note(`warning: ${[msg, ...details].join(': ')}`);
+    const advice = reason === undefined ? undefined : advise(reason);
+    if (advice !== undefined) note(advice);
   };
   return pino({ level: 'warn', base: null }, { write });
 }

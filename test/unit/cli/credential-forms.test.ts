@@ -20,13 +20,11 @@ const ORDERS = documentOf({
 });
 
 /** The options of a command with this entry of an OpenAPI source. */
-function optionsFor(credential: string): { config: string; envFile: string } {
-  const env = {
-    ...VALID,
-    API_BASE_URL: api.url,
-    API_EMAIL: 'service@example.com',
-    API_PASSWORD: 'service-password',
-  };
+function optionsFor(
+  credential: string,
+  given: Record<string, string> = { API_EMAIL: 'service@example.com', API_PASSWORD: 'service-password' },
+): { config: string; envFile: string } {
+  const env = { ...VALID, API_BASE_URL: api.url, ...given };
   const { cwd } = placeWith(
     {},
     {
@@ -79,4 +77,10 @@ test.each([
   );
   expect(sent).toMatch(/^eyJ/);
   expect(stdout.text + stderr.text).not.toContain(sent);
+});
+
+test('tools call without default credentials says which settings to set', async () => {
+  const { out, stderr } = capturedOutput();
+  expect(await exitCodeOf(call, { args: ['shop_list'], options: optionsFor('', {}), out })).toBe(1);
+  expect(stderr.text).toMatch(/API_EMAIL and API_PASSWORD are not set.*Set both/);
 });
