@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Channel, ChannelRequest, ChannelResponse, ChannelSettings } from '../index.ts';
+import { jsonObjectOrNull } from '../json-object.ts';
 import { readMultipart } from '../payload.ts';
 import { hasOwnConnection } from '../simulator.ts';
 import type { Bench, StandIn } from './bench.ts';
@@ -215,12 +216,7 @@ function request(
 }
 
 function objectIn(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>;
-  } catch {
-    // A body that cannot be parsed gets the same problem as a body that is not an object.
-  }
-  throw new RecordedProblem('malformed_json', 'the body is not a JSON object');
+  const value = jsonObjectOrNull(text);
+  if (value === null) throw new RecordedProblem('malformed_json', 'the body is not a JSON object');
+  return value;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { getRawBody, type RawBodyError } from 'raw-body';
 import type { Route } from '../../channel/index.ts';
+import { isObject } from '../../channel/json-object.ts';
 import { MULTIPART } from '../../channel/payload.ts';
 import { AgentdError } from '../errors.ts';
 import { nestsDeeper } from '../syntax/json.ts';
@@ -110,8 +111,8 @@ export function parseJson(body: Uint8Array): Record<string, unknown> {
   // Checked before it is parsed: parsing 100,000 nested levels would hold up all requests.
   if (nestsDeeper(text, DEPTH_MAX)) throw tooDeep(text);
   const value = parse(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw noObject();
-  return value as Record<string, unknown>;
+  if (!isObject(value)) throw noObject();
+  return value;
 }
 
 function decode(body: Uint8Array): string {
