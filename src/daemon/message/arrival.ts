@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { checkMessage } from '../../channel/check-message.ts';
 import type { ChannelPlugin, IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
@@ -41,10 +42,14 @@ export function createArrival(
   { clock }: Pick<Services, 'clock'>,
 ): Arrival<Arrived> {
   requireMessage(plugin, message);
+  const { message_id } = message;
   return {
     turn_id: timeOrderedId(clock.now()),
     request_id,
-    message: maskMessage(message),
+    message: {
+      ...maskMessage(message),
+      ...(message_id === undefined ? {} : { message_id: hideToken(message_id) }),
+    },
     session_id: message.thread_id ?? generateSessionId(plugin.name, message.user_id),
     session_is_generated: message.thread_id === null,
     channel: arrivedChannel(plugin),
@@ -92,6 +97,11 @@ export function requireMessage(plugin: ChannelPlugin, message: IncomingMessage):
 function refuse(errors: ReturnType<typeof checkMessage>): void {
   if (errors.length > 0)
     throw new AgentdError('invalid_request', 'A message cannot be accepted.', { errors });
+}
+
+/** An id that a client made from a token, as its hash: it still recognizes a repeat, but stores no token. */
+function hideToken(id: string): string {
+  return maskTokens(id) === id ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`;
 }
 
 /**
