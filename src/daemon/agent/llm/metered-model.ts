@@ -1,5 +1,6 @@
 import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
 import type { ModelCallContent, ModelCallResult, ModelMeter } from '../../../agent/index.ts';
+import { nestsDeeper } from '../../syntax/json.ts';
 import { onAbort } from '../../time/time-limit.ts';
 import { estimateTokens } from '../model-meter.ts';
 import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
@@ -60,6 +61,16 @@ function providerName({ provider }: Model): string {
   return name === COMPATIBLE_SERVER ? 'openai' : name;
 }
 
+/** Nesting of the arguments of a tool call beyond which they are replaced. A tool accepts less. */
+const DEPTH_MAX = 100;
+/** Arguments that every tool refuses because of their depth, so that the model is told what is wrong. */
+const TOO_DEEP = `{"nested":${'['.repeat(DEPTH_MAX)}${']'.repeat(DEPTH_MAX)}}`;
+
+/** The SDK walks through the arguments with functions that run out of stack, which would end the run. */
+function withoutDepth<Call extends { input: string }>(call: Call): Call {
+  return nestsDeeper(call.input, DEPTH_MAX) ? { ...call, input: TOO_DEEP } : call;
+}
+
 /**
  * Collects the text of a model's answer as it arrives. Reports the end of the call, even if the call fails or is
  * aborted. It may report the end more than once; only the first report counts.
@@ -85,10 +96,11 @@ class Listener {
     await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, { output: '' });
   }
 
-  /** Passes on the parts unchanged. The call ends with the last part. */
+  /** Passes on the parts, unchanged unless a tool call is nested too deeply. The call ends with the last part. */
   async *listen(stream: ReadableStream<Part>): AsyncGenerator<Part> {
     try {
-      for await (const part of stream) {
+      for await (const sent of stream) {
+        const part = sent.type === 'tool-call' ? withoutDepth(sent) : sent;
         if (
           part.type === 'text-delta' ||
           part.type === 'reasoning-delta' ||

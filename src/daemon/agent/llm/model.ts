@@ -98,8 +98,30 @@ function complete(model: Model, { call }: ProviderSettings): Model {
 
 type DefaultSettings = Parameters<typeof defaultSettingsMiddleware>[0]['settings'];
 
-/** Only the configured server gets the key: a redirect is an error. */
-const withoutRedirects: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' });
+/**
+ * Maximum size of one answer of a model server, bytes. The longest answers that models give, with their reasoning and
+ * the JSON around each token, are about this long. The SDK collects an answer without any limit.
+ */
+const ANSWER_MAX_BYTES = 32 * 1024 * 1024;
+
+/** A model server sent more than any answer of a model. */
+class AnswerTooLarge extends Error {
+  override readonly name = 'AnswerTooLarge';
+}
+
+/** Only the configured server gets the key: a redirect is an error. So is an answer that would fill the memory. */
+const askServer: typeof fetch = async (input, init) => {
+  const response = await fetch(input, { ...init, redirect: 'error' });
+  let bytes = 0;
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (bytes > ANSWER_MAX_BYTES) throw new AnswerTooLarge();
+      controller.enqueue(chunk);
+    },
+  });
+  return response.body === null ? response : new Response(response.body.pipeThrough(limit), response);
+};
 
 async function compatible(
   name: string,
@@ -112,7 +134,7 @@ async function compatible(
     name: COMPATIBLE_SERVER,
     baseURL: baseURL.replace(/\/+$/, ''),
     headers: revealAll(headers),
-    fetch: async (input, init) => streamOfCompletion(await withoutRedirects(input, init), init?.body),
+    fetch: async (input, init) => streamOfCompletion(await askServer(input, init), init?.body),
     // Without this, a streamed answer does not say how many tokens it used.
     includeUsage: true,
     ...(key ? { apiKey: key.reveal() } : {}),
@@ -168,7 +190,7 @@ async function fromPackage(
       ...options,
       ...(Object.keys(headers).length === 0 ? {} : { headers: revealAll(headers) }),
       ...(key ? { apiKey: key.reveal() } : {}),
-      fetch: withoutRedirects,
+      fetch: askServer,
     })(model);
   } catch (cause) {
     throw misconfigured(

@@ -7,6 +7,7 @@ import { AgentFailure } from '../../../../src/daemon/agent/agent.ts';
 import { createLlm, type LlmSettings } from '../../../../src/daemon/agent/llm/llm.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
+import { readArguments } from '../../../../src/daemon/tools/schema/read-arguments.ts';
 import { agentTurn, fakeTool, piecesOf, replyOf } from '../../../support/agent-turn.ts';
 import { FakeModel } from '../../../support/fake-model.ts';
 import { llmSettings } from '../../../support/llm-settings.ts';
@@ -178,6 +179,31 @@ describe('the model runtime', () => {
       'The arguments were not valid JSON, so nothing was called. Send one JSON object.',
     ]);
     expect(tool.calls).toEqual([]);
+  });
+
+  test.each([
+    ['lists', '{"email": ', '[', ']', 3000],
+    ['objects', '{"email": ', '{"a":', '}', 12_000],
+  ])(
+    'tells the model that its arguments are nested too deeply: %s',
+    async (_, begin, open, close, levels) => {
+      const raw = `${begin}${open.repeat(levels)}1${close.repeat(levels)}}`;
+      model.script([{ tools: [{ name: 'get_user', args: {}, raw }] }, { text: ['I see.'] }]);
+      const tool = fakeTool({ ok: false, message: 'The arguments are nested too deeply.' });
+      expect(await replyOf(await run({ tools: [tool] }))).toBe('I see.');
+      expect(tool.calls).toHaveLength(1);
+      expect(readArguments(tool.calls[0])).toMatchObject({
+        ok: false,
+        message: expect.stringContaining('nested too deeply'),
+      });
+    },
+  );
+
+  test('fails a call whose answer would fill the memory', async () => {
+    model.script([{ text: Array.from({ length: 40 }, () => 'x'.repeat(1024 * 1024)) }]);
+    const before = model.aborted;
+    expect((await failureOf()).reason).toBe('model_broken_stream');
+    await vi.waitFor(() => expect(model.aborted).toBeGreaterThan(before));
   });
 
   test('asks the daemon to report the writes only if no steps remain', async () => {
