@@ -19,7 +19,7 @@ interface Reloaded {
 }
 
 /**
- * Asks all daemons on the store to read their configuration again, and waits for their answers.
+ * Asks all daemons on the store to read their configuration again, and waits for the answers of those that keep running.
  * @param wait_ms how long to wait at most
  * @returns null if no daemon uses the store
  */
@@ -35,7 +35,11 @@ export async function requestReload(
   const ends_at = performance.now() + wait_ms;
   for (;;) {
     const answers = await store.reloads.answers(reload_id);
-    const missing = asked.filter((one) => answers.every(({ replica_id }) => replica_id !== one.replica_id));
+    const silent = asked.filter((one) => answers.every(({ replica_id }) => replica_id !== one.replica_id));
+    // A daemon that has died or stopped meanwhile is no longer listed.
+    const listed = silent.length === 0 ? [] : ((await store.replicas?.list()) ?? []);
+    const missing = silent.filter((one) => listed.some(({ replica_id }) => replica_id === one.replica_id));
+    if (asked.length > 0 && missing.length === 0 && answers.length === 0) return null;
     // The daemon of an embedded store has no entry by which it could be known.
     const isWhole = asked.length === 0 ? answers.length > 0 : missing.length === 0;
     if (isWhole || performance.now() >= ends_at) {
