@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import type { ChannelPlugin } from '../../../channel/index.ts';
+import { namesMeant } from '../../../channel/names-meant.ts';
 import { looksLikePath } from '../../agent/instructions.ts';
 import {
   type AgentCondition,
@@ -11,6 +13,8 @@ import type { StructuredValue } from '../sources.ts';
 import { NAME_FORM } from '../tools-schema.ts';
 import { ConfigNode, refuseRepeatedNames, withoutAbsent } from './config-node.ts';
 
+type Channel = Pick<ChannelPlugin, 'name' | 'title'>;
+
 const KEYS = ['name', 'instructions', 'tools', 'model', 'memory', 'when', 'canary'];
 const CONDITIONS = ['channel', 'tenant_id', 'workspace', 'locale'] as const;
 /** Maximum number of agents. Each message is compared with them one by one. */
@@ -19,11 +23,11 @@ const AGENTS_MAX = 100;
 /**
  * Checks the key `agents` of the configuration file (agentd-agent(7), "Several agents"), and reports all problems
  * together.
- * @param channels names of all channels, active or not
+ * @param channels all channels, active or not
  */
 export function readAgentEntries(
   file: StructuredValue | undefined,
-  channels: readonly string[],
+  channels: readonly Channel[],
 ): {
   entries: AgentEntry[];
   problems: SettingProblem[];
@@ -39,7 +43,7 @@ export function readAgentEntries(
   return { entries: entries.length === 0 ? [ONLY_AGENT] : entries, problems };
 }
 
-function readAgent(node: ConfigNode, channels: readonly string[]): AgentEntry | undefined {
+function readAgent(node: ConfigNode, channels: readonly Channel[]): AgentEntry | undefined {
   if (node.members('an object with the `name` of the agent').length === 0) return undefined;
   node.onlyKeys(KEYS);
   return withoutAbsent<AgentEntry>({
@@ -73,18 +77,31 @@ function readTools(node: ConfigNode): ListedTool[] {
   });
 }
 
-function readCondition(node: ConfigNode, channels: readonly string[]): AgentCondition {
+function readCondition(node: ConfigNode, channels: readonly Channel[]): AgentCondition {
   const right = `an object with ${CONDITIONS.join(', ')}`;
   if (node.members(right).length === 0 && node.value !== null) node.refuse('names no condition', right);
   node.onlyKeys(CONDITIONS);
-  for (const channel of textNodes(node.child('channel')))
-    if (typeof channel.value === 'string' && !channels.includes(channel.value))
-      channel.refuseValue('is not the name of a channel', `one of ${channels.join(', ')}`);
-  return Object.fromEntries(
+  const read = Object.fromEntries(
     CONDITIONS.map((name) => [name, node.child(name)] as const)
       .filter(([, child]) => !child.isAbsent)
       .map(([name, child]) => [name, readTexts(child)]),
   );
+  const channel = node.optional('channel', (child) => readChannels(child, channels));
+  return channel === undefined ? read : { ...read, channel };
+}
+
+/** The names of the channels, which may also be given by their titles in lower case. */
+function readChannels(node: ConfigNode, channels: readonly Channel[]): string[] {
+  return textNodes(node).flatMap((channel) => {
+    if (typeof channel.value !== 'string') return [];
+    const named = namesMeant(channel.value, channels);
+    if (named.length !== 1)
+      channel.refuseValue(
+        'is not the name of a channel',
+        `one of ${channels.map(({ name }) => name).join(', ')}`,
+      );
+    return named;
+  });
 }
 
 function readTexts(node: ConfigNode): string[] {

@@ -173,7 +173,7 @@ export async function inspectConfiguration(
     api_base_url: validation.value('API_BASE_URL') ?? (validation.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
-  const agents = readAgentEntries(sources.structured.get('agents'), available);
+  const agents = readAgentEntries(sources.structured.get('agents'), plugins);
   const texts = checkTexts(
     sources.structured.get('texts'),
     plugins.flatMap((plugin) => plugin.texts ?? []),

@@ -45,6 +45,14 @@ agents:
   ]);
 });
 
+it('the channels of a condition may be named by their titles in lower case', async () => {
+  const { agents, problems } = await agentsOf(
+    'agents: [{ name: a, when: { channel: [slack, website, sse] } }, { name: b }]',
+  );
+  expect(problems).toEqual([]);
+  expect(agents[0]?.when).toEqual({ channel: ['teamchat', 'webchat', 'sse'] });
+});
+
 it.each([
   ['agents: []', 'agents is empty'],
   ['agents: { name: a }', 'agents is not a list'],
@@ -71,7 +79,7 @@ it.each([
   ['agents: [{ name: a, when: {} }, { name: b }]', 'agents[0].when names no condition'],
   ['agents: [{ name: a, when: { locale: [] } }, { name: b }]', 'agents[0].when.locale is empty'],
   [
-    'agents: [{ name: a, when: { channel: slack } }, { name: b }]',
+    'agents: [{ name: a, when: { channel: slak } }, { name: b }]',
     'agents[0].when.channel is not the name of a channel',
   ],
   [
