@@ -1,4 +1,5 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
+import { namesMeant } from '../../channel/names-meant.ts';
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { EvalCase } from '../eval/read-cases.ts';
 import type { CaseResult, RunOptions } from '../eval/run-cases.ts';
@@ -38,11 +39,15 @@ interface EvaluateOptions extends Omit<RunOptions, 'judge'> {
 
 /** Runs the cases with the agents and the tools of the daemon. Runs none if one of them cannot run. */
 export async function evaluate(
-  cases: readonly EvalCase[],
+  written: readonly EvalCase[],
   configuration: Configuration,
   plugins: readonly ChannelPlugin[],
   { agent, ...options }: EvaluateOptions,
 ): Promise<EvalOutcome> {
+  const cases = written.map((one) => {
+    const [channel = one.channel, another] = namesMeant(one.channel, plugins);
+    return another === undefined ? { ...one, channel } : one;
+  });
   const [{ default: pino }, { loadAgents }, { knownSecrets }, { unknownTools }, { runCases }] =
     await Promise.all([
       import('pino'),

@@ -263,6 +263,11 @@ describe('the tools of a case', () => {
     }
   });
 
+  it('may name the channel by its title in lower case', async () => {
+    const result = await run('channel: telegram\nturns: [{ say: Hello }]');
+    expect(result.failures).toEqual([]);
+  });
+
   it('must exist, and so must the channel', async () => {
     const { problems, results } = await evaluateText(
       folder,
