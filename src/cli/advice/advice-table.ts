@@ -84,11 +84,11 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   'Invalid Issuer': {
     happened: `The \`iss\` of the token is not JWT_ISSUER. ${NOT_AS_PERSON}.`,
-    todo: 'Set JWT_ISSUER to the `iss` that the site writes, or correct the site.',
+    todo: 'Have the site send a token of this issuer. Change JWT_ISSUER only if it does not name the issuer of your site: tokens of any other issuer must stay invalid.',
   },
   'Invalid Audience': {
     happened: `The \`aud\` of the token does not contain JWT_AUDIENCE. ${NOT_AS_PERSON}.`,
-    todo: 'Set JWT_AUDIENCE to an `aud` that the site writes, or correct the site.',
+    todo: 'Have the site send a token for this audience. Change JWT_AUDIENCE only if it does not name your API: tokens for other applications must stay invalid.',
   },
 
   // Who a message acts for

@@ -1,4 +1,5 @@
-import { Secret, wrapText } from '../../daemon/admin/texts.ts';
+import type { Settings } from '../../daemon/admin/settings.ts';
+import { printable, Secret, wrapText } from '../../daemon/admin/texts.ts';
 import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
 import { adviceFor } from '../advice/advice.ts';
 import { causesInWords, EXIT } from '../cli-error.ts';
@@ -29,7 +30,8 @@ export const command = defineCommand({
     const now = Date.now();
     const examined = await examine(token);
     const report = tokenReport(examined);
-    out.data(report, () => formatReport(report, examined.steps, new Secret(token).hint(), now, out));
+    const hint = new Secret(token).hint();
+    out.data(report, () => formatReport(report, examined.steps, { hint, now, out, settings }));
     if (examined.claims !== null && report.valid && (await isSignedOut(examined.claims, options)))
       out.note(
         'note: the person has signed out at the site since this token was issued; the daemon refuses it (Signed Out)',
@@ -68,14 +70,12 @@ const STEP_COLORS = {
 function formatReport(
   report: TokenReport,
   steps: readonly Step[],
-  hint: string,
-  now: number,
-  out: Output,
+  { hint, now, out, settings }: { hint: string; now: number; out: Output; settings: Settings },
 ): string {
   const { valid, reason, claims, user } = report;
   const paragraphs = [
     out.table(STEP_COLUMNS, steps),
-    reason === null ? 'The token is valid.\n' : refusalInWords(reason, out.width),
+    reason === null ? 'The token is valid.\n' : refusalInWords(reason, settings, out.width),
     claims ? out.table(claimColumns(valid), Object.entries(claims)) : '',
     expiryInWords(report, now),
     user ? `User context\n${out.details(USER_COLUMNS, { ...user, hint })}` : '',
@@ -83,10 +83,18 @@ function formatReport(
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n');
 }
 
-function refusalInWords(reason: string, width: number): string {
+/** The settings that a claim must fit, by the reason that it does not. */
+const EXPECTED: Readonly<Record<string, 'JWT_ISSUER' | 'JWT_AUDIENCE'>> = {
+  'Invalid Issuer': 'JWT_ISSUER',
+  'Invalid Audience': 'JWT_AUDIENCE',
+};
+
+function refusalInWords(reason: string, settings: Settings, width: number): string {
+  const setting = EXPECTED[reason];
+  const expected = setting === undefined ? [] : [`${setting} is ${printable(settings[setting] ?? '')}`];
   const todo = adviceFor(reason)?.todo;
   const advice = todo === undefined ? [] : wrapText(todo, width);
-  return `${[`The token is invalid: ${reason}`, ...advice].join('\n')}\n`;
+  return `${[`The token is invalid: ${reason}`, ...expected, ...advice].join('\n')}\n`;
 }
 
 function claimColumns(isValid: boolean): Column<[name: string, value: unknown]>[] {

@@ -118,6 +118,16 @@ describe('agentd token verify --json', () => {
 });
 
 describe('agentd token verify, for people,', () => {
+  it('shows the audience that is expected, and does not advise to accept the tokens of other applications', async () => {
+    const { code, text } = await verify(hs256({ ...CLAIMS, aud: 'shop' }), { JWT_AUDIENCE: 'api' });
+    expect(code).toBe(1);
+    expect(text).toMatch(
+      /\nThe token is invalid: Invalid Audience\nJWT_AUDIENCE is api\nHave the site send a token for this audience\./,
+    );
+    expect(text).toContain('must stay invalid');
+    expect((await verify(hs256(CLAIMS), { JWT_ISSUER: 'id' })).text).toContain('\nJWT_ISSUER is id\n');
+  });
+
   it('says when each time of the token is', async () => {
     const { text } = await verify(hs256({ ...CLAIMS, iat: NOW_S - 60, nbf: 1e20, auth_time: NOW_S }));
     expect(text).toMatch(/^exp +1768482000 \(2026-01-15T13:00:00\.000Z\)$/m);
