@@ -71,6 +71,15 @@ describe('agentd init', () => {
     ]);
   });
 
+  it('names the settings of a channel that only the platform can give, also those that are not secret', async () => {
+    const { stdout } = await init('--yes', '--channels', 'phonechat');
+    expect(stdout).toContain('into .env: PHONECHAT_ACCESS_TOKEN, PHONECHAT_APP_SECRET.\n');
+    expect(stdout).toContain(' and set them in agentd.yaml: PHONECHAT_PHONE_NUMBER_ID.\n');
+    expect((await init('--yes', '--channels', 'teamchat', '--directory', 'other')).stdout).not.toContain(
+      'in agentd.yaml:',
+    );
+  });
+
   it('with --secret-files, writes each secret to a separate file, which the daemon finds', async () => {
     const { stdout } = await init('--yes', '--secret-files', '--channels', 'webchat,msgbot');
     expect(stdout).toContain(

@@ -117,7 +117,12 @@ export function hiddenFromService({ directory, form }: Plan): string | null {
   return `warning: the service cannot read ${printable(directory)}, since its units have PrivateTmp=yes and ProtectHome=yes. Run this again with another --directory.`;
 }
 
-function toFillIn({ directory, form, answers: { api }, secrets: { needed, optional } }: Plan): string[] {
+function toFillIn({
+  directory,
+  form,
+  answers: { api },
+  secrets: { needed, optional, settings },
+}: Plan): string[] {
   const isEnv = form === 'env';
   const folder = printable(join(directory, SECRETS));
   const place = isEnv ? 'them into .env' : `each into a file of the same name in ${folder}`;
@@ -133,6 +138,12 @@ function toFillIn({ directory, form, answers: { api }, secrets: { needed, option
     ...(needed.length === 0
       ? []
       : ['', `Get these values from the platforms, and put ${place}: ${needed.join(', ')}.`]),
+    ...(settings.length === 0
+      ? []
+      : [
+          '',
+          `Get these values from the platforms, too, and set them in agentd.yaml: ${settings.join(', ')}.`,
+        ]),
     ...(wanted.length === 0
       ? []
       : ['', `If your API or model needs these values, put ${place}: ${wanted.join(', ')}.${named}${email}`]),
@@ -170,23 +181,27 @@ interface Secrets {
   generated: ReadonlyMap<string, string>;
   /** Settings that the chosen channels need and that only the platform can issue. */
   needed: readonly string[];
+  /** The same for settings that are not secret. */
+  settings: readonly string[];
   /** Credentials that only the provider of the API or of the model can issue, if it requires any. */
   optional: readonly string[];
 }
 
-/** The secrets of a configuration with these channels and answers. */
+/** The secrets of a configuration with these channels and answers, and the other values that it needs. */
 export function chooseSecrets(
   { api, model }: Pick<Answers, 'api' | 'model'>,
   channels: readonly string[],
   settings: readonly SettingRecord[],
 ): Secrets {
-  const ofChannels = settings
-    .filter(({ name, secret }) => secret && channels.some((one) => name.startsWith(`${one.toUpperCase()}_`)))
-    .map(({ name }) => name);
+  const isOfChannel = ({ name }: SettingRecord) =>
+    channels.some((channel) => name.startsWith(`${channel.toUpperCase()}_`));
+  const records = settings.filter(isOfChannel);
+  const ofChannels = records.filter(({ secret }) => secret).map(({ name }) => name);
   const names = [...GENERATED, ...ofChannels.filter((name) => MADE_UP.test(name))];
   return {
     generated: new Map(names.map((name) => [name, randomSecret(name)])),
     needed: ofChannels.filter((name) => !names.includes(name)),
+    settings: records.filter(({ required, secret }) => required && !secret).map(({ name }) => name),
     optional: [...(api === '' ? [] : ['API_PASSWORD']), ...(model === '' ? [] : ['AGENT_API_KEY'])],
   };
 }
