@@ -1,5 +1,13 @@
-import type { LinkAnswer, PushScope } from 'agentd/channel';
+import { channelTexts, type LinkAnswer, type PushScope } from 'agentd/channel';
 import { ID } from './settings.ts';
+
+/** Operators can replace these texts, and translate them. */
+export const TEXTS = channelTexts('pigeonpost', {
+  how_to_sign_in: [
+    'How to sign in: near the end of a reply if the person must sign in first and SIGN_IN_URL is not set.',
+    'To sign in, send /sign-in followed by the token from our website.',
+  ],
+});
 
 /** A command that a person typed, such as `/sign-in`. */
 export interface Command {

@@ -1,5 +1,5 @@
 import type { ChannelRequest, PushChannel, PushPlugin, PushScope } from 'agentd/channel';
-import { carryOut, parseCommand } from './commands.ts';
+import { carryOut, parseCommand, TEXTS } from './commands.ts';
 import { parse } from './parse.ts';
 import { Sender, TEXT_LIMIT } from './send.ts';
 import { ID, readSettings } from './settings.ts';
@@ -46,7 +46,12 @@ const plugin: PushPlugin = {
     groups: true,
   },
   // Users can be linked to a person, so that the tools act as that person.
-  linking: { argument: 'ID', idsOf: (given) => (ID.test(given) ? [given] : []) },
+  linking: {
+    argument: 'ID',
+    how: TEXTS.how_to_sign_in,
+    idsOf: (given) => (ID.test(given) ? [given] : []),
+  },
+  texts: Object.values(TEXTS),
   simulator: async () => (await import('./simulator.ts')).simulator,
   create,
 };

@@ -103,7 +103,9 @@ describe('agentd channels new', () => {
       const { code, stdout, stderr } = await command(args, { cwd: directory, env });
       expect([code, stderr]).toEqual([0, expect.not.stringContaining('refused')]);
       const happenings = JSON.parse(stdout) as { type: string; text?: string }[];
-      expect(happenings.find(({ type }) => type === 'shown')?.text).toContain('you’re not signed in');
+      const shown = happenings.find(({ type }) => type === 'shown')?.text;
+      expect(shown).toContain('you’re not signed in');
+      expect(shown).toContain('To sign in, send /sign-in followed by the token from our website.');
       const signing = ['simulate', 'pager', '/sign-in a.b.c', '--command', '--url', daemon.url];
       const signIn = await command(signing, { cwd: directory, env });
       expect(signIn.stdout).toContain('You are not signed in: JWT Malformed.');
