@@ -18,7 +18,7 @@ import {
 } from '../support/person-world.ts';
 import { anAction, anInboxMessage, aSession, aStream, aTrace, aTurn, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { saveSession } from './store-writes.ts';
+import { saveSession, storeReply } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -234,6 +234,21 @@ export function describePersons(current: () => StoreUnderTest): void {
       const next = await store.sessions.claim(session_id);
       if (next === null) throw new Error('the session was already claimed');
       expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
+    });
+
+    it('erases a reply that was written for the person, even if the link and the session have ended', async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const message = anInboxMessage({ platform: PLATFORM, text: `${ada.canary} asks` });
+      await store.inbox.enqueue([message]);
+      const claims = await store.inbox.claim('run', [PLATFORM], 9);
+      const claim = claims.find(({ message: { id } }) => id === message.id);
+      if (claim === undefined) throw new Error('the message is not due');
+      await storeReply(store, claim, 'what only one may read', { written_for: ada.person });
+      expect((await persons.show({ person: bob.person, link_keys: [] })).inbox).toEqual([]);
+      const erased = await persons.erase({ person: ada.person, link_keys: [] });
+      expect(erased.inbox.map(({ reply }) => reply)).toEqual(['what only one may read']);
+      expect(await store.inbox.find(message.id)).toBeNull();
     });
 
     it('erases what the person was told at sign-in on a platform, even if the link has ended', async () => {

@@ -50,10 +50,16 @@ export async function keepTurn(
 }
 
 /** Stores the reply of a claimed message of the inbox. False if one of the claims is lost. */
-export async function storeReply(store: Store, claim: InboxClaim, text: string): Promise<boolean> {
+export async function storeReply(
+  store: Store,
+  claim: InboxClaim,
+  text: string,
+  more: Pick<NonNullable<TurnChanges['reply']>, 'written_for'> = {},
+): Promise<boolean> {
   const tag = claim.message.session_id ?? claim.message.id;
   return (
-    (await commitUnderClaim(store, tag, { trace: aTrace(null), reply: { claim, text } })) === 'committed'
+    (await commitUnderClaim(store, tag, { trace: aTrace(null), reply: { claim, text, ...more } })) ===
+    'committed'
   );
 }
 

@@ -108,7 +108,7 @@ export class Delivery {
   }
 
   /** The message as its turn stored it. */
-  #withReply({ response, question, sign_in }: CompleteReply): InboxMessage {
+  #withReply({ response, question, sign_in, written_for }: CompleteReply): InboxMessage {
     const text_stored_at = this.#services.clock.now();
     return {
       ...this.#attempt.message,
@@ -116,6 +116,7 @@ export class Delivery {
       reply: response,
       question: question?.stored ?? null,
       ...(sign_in?.hint ? { sign_in: sign_in.hint } : {}),
+      ...(written_for === undefined ? {} : { written_for }),
       sends: 1,
       text_stored_at,
       parts_sent: 0,

@@ -40,12 +40,13 @@ export class PushOutlet implements Outlet {
   async close(end: TurnEnd): Promise<OutletChanges> {
     const claim = this.#claim;
     if (end.answered) {
-      const { response, question, sign_in } = end.reply;
+      const { response, question, sign_in, written_for } = end.reply;
       const { waiting_text = null, hint = null } = sign_in ?? {};
       const waits = waiting_text === null ? null : this.#waiting(waiting_text);
       const reply = {
         ...{ claim, text: response, question: question?.stored ?? null },
         ...(hint === null ? {} : { sign_in: hint }),
+        ...(written_for === undefined ? {} : { written_for }),
       };
       return waits === null ? { reply } : { reply, waits };
     }

@@ -1,5 +1,6 @@
 import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
+import { findSendersLink } from '../linking/find-link.ts';
 import type { Services } from '../message/services.ts';
 import type { AttemptOutcome } from '../store/inbox/inbox.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
@@ -79,21 +80,15 @@ export class Sending {
 
   /** @param send sends the text. It resolves to null if the claim is lost */
   async #try(send: (reply_to: JsonObject) => Promise<AttemptOutcome | null>): Promise<void> {
-    if (this.#attempt.message.interrupted >= this.#parts.services.settings.INBOX_MAX_ATTEMPTS) {
-      this.#observe('failed');
-      await this.#attempt.end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
-      return;
-    }
+    if (this.#attempt.message.interrupted >= this.#parts.services.settings.INBOX_MAX_ATTEMPTS)
+      return this.#giveUp('interrupted');
     const reply_to = this.#attempt.replyTo();
-    if (reply_to === null) {
-      const failure = 'delivery_failed: no encryption key opens the private part of reply_to';
-      this.#observe('failed');
-      await this.#attempt.end({ kind: 'failed', failure, begun: false });
-      return;
-    }
+    if (reply_to === null) return this.#giveUp('no encryption key opens the private part of reply_to');
     const began = this.#parts.services.clock.now();
     let sent: AttemptOutcome | null;
     try {
+      if (await this.#isOfSomebodyElse())
+        return await this.#giveUp('the chat is signed in as somebody else than the reply was written for');
       this.#admitted ??= await this.#parts.reach.admit(this.#attempt.message.platform);
       if (this.#admitted === 'wait') {
         await this.#attempt.end({ kind: 'given_back' });
@@ -109,6 +104,23 @@ export class Sending {
     await this.#noteReach(() => this.#parts.reach.answered(this.#attempt.message.platform));
     if (this.#attempt.claim.message.state === 'replied') await this.#trace('sent', began);
     await this.#attempt.end(sent);
+  }
+
+  /** Ends the attempt, and fails the message, before anything was sent. */
+  async #giveUp(why: string): Promise<void> {
+    this.#observe('failed');
+    await this.#attempt.end({ kind: 'failed', failure: `delivery_failed: ${why}`, begun: false });
+  }
+
+  /**
+   * Whether the private chat has been signed in as another person since the reply was written, or its id belongs to
+   * somebody else: the reply may say what only the earlier person may read.
+   */
+  async #isOfSomebodyElse(): Promise<boolean> {
+    const { message, written_for } = this.#attempt.message;
+    if (message === null || written_for === undefined || message.shared) return false;
+    const link = await findSendersLink(this.#parts.services, this.#later.plugin, message);
+    return link === 'other_sender' || (link !== null && link.person !== written_for);
   }
 
   /** The reply with what it still needs about sign-in. Null if the claim is lost. */

@@ -1,4 +1,5 @@
 import type { Confirmation, Receipts } from '../../channel/index.ts';
+import type { PersonKey } from '../identity/identity.ts';
 import type { SignInHint, StoredQuestion } from '../store/inbox/inbox.ts';
 import type { TurnChanges } from '../store/sessions/turns.ts';
 import type { ToolProgress } from '../tools/perform-call.ts';
@@ -46,6 +47,8 @@ export interface CompleteReply {
   question: ReplyQuestion | null;
   /** What the writes of the message did; null if there are none. */
   receipts: Receipts | null;
+  /** Whom the run acted for. Absent if it acted for nobody, and in a replay. */
+  written_for?: PersonKey;
   /** Set if the reply tells its reader to sign in. */
   sign_in?: {
     /** The text of the message if it waits for that; null if it does not. */

@@ -9,7 +9,7 @@ import type { CompleteReply } from './outlet.ts';
 import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn, toSignIn } from './store-reply.ts';
+import { completeReply, storedTurn } from './store-reply.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
 import { buildTrace, endTrace } from './turn-trace.ts';
 import { describeTurn, reportFailure, withTurn } from './with-turn.ts';
@@ -73,11 +73,7 @@ async function answer<Turn extends Answering>(
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
-  const { turn_id, session_id, reply, question, receipts, stopped, sign_in } = found;
-  return {
-    ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
-    ...toSignIn(sign_in, found.message.text),
-  };
+  return completeReply(found);
 }
 
 /** Replays the first answer. The message leads to no turn, so its trace is stored separately. */

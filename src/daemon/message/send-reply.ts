@@ -1,5 +1,6 @@
 import type { Step } from './sequence.ts';
-import type { Answered, Answering, Stored } from './turn.ts';
+import { completeReply } from './store-reply.ts';
+import type { Answered, Answering, Resolved, Stored } from './turn.ts';
 
 /**
  * Passes the stored reply to the outlet, which now sends the parts that it has not sent yet.
@@ -7,10 +8,10 @@ import type { Answered, Answering, Stored } from './turn.ts';
  * The reply must be stored. Adds nothing; never ends the turn. If a platform does not accept the reply, the inbox sends
  * it again later.
  */
-export const sendReply: Step<Answering & Answered & Stored, object> = {
+export const sendReply: Step<Answering & Resolved & Answered & Stored, object> = {
   name: 'send-reply',
-  run({ outlet, turn_id, session_id, reply, question, receipts, stopped }) {
-    outlet.complete({ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false });
+  run(turn) {
+    turn.outlet.complete(completeReply(turn));
     return {};
   },
 };

@@ -16,7 +16,6 @@ import type {
   Deduplicated,
   Locked,
   Resolved,
-  SignInNeeded,
   Stored,
 } from './turn.ts';
 import { answeredTrace } from './turn-trace.ts';
@@ -50,10 +49,6 @@ export const storeReply: Step<Turn, Stored> = {
     const { turn_id, session_id, reply, stopped, usage, run_record, asked, receipts, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : toReplyQuestion(asked, finished_at);
-    const complete = {
-      ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
-      ...toSignIn(turn.sign_in, turn.message.text),
-    };
     const answer = {
       turn_id,
       session_id,
@@ -66,7 +61,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...{ reply, stopped, usage, run_record, finished_at },
       receipt_lines: receiptLines(turn),
     });
-    const closing = outlet.close({ answered: true, reply: complete });
+    const closing = outlet.close({ answered: true, reply: completeReply({ ...turn, question }) });
     const changes: TurnChanges = {
       ...turn.changes,
       ...(closing instanceof Promise ? await closing : closing),
@@ -90,10 +85,18 @@ export const storeReply: Step<Turn, Stored> = {
   },
 };
 
-/** What the outlet needs if the reply tells its reader to sign in. */
-export function toSignIn(sign_in: SignInNeeded | null, text: string): Pick<CompleteReply, 'sign_in'> {
-  if (sign_in === null) return {};
-  return { sign_in: { waiting_text: sign_in.waits ? text : null, hint: sign_in.hint } };
+/** The reply as its outlet needs it. */
+export function completeReply(
+  turn: Arrived & Resolved & Answered & { question: ReplyQuestion | null },
+): CompleteReply {
+  const { turn_id, session_id, reply, question, receipts, stopped, sign_in, message, principal } = turn;
+  return {
+    ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
+    ...(principal.person === null ? {} : { written_for: principal.person }),
+    ...(sign_in === null
+      ? {}
+      : { sign_in: { waiting_text: sign_in.waits ? message.text : null, hint: sign_in.hint } }),
+  };
 }
 
 function toReplyQuestion(

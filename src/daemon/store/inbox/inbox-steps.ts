@@ -308,7 +308,7 @@ export function settleStored(
 export function storeReply(
   tx: Tx,
   stored: StoredMessage,
-  { text: reply, question = null, sign_in }: NonNullable<TurnChanges['reply']>,
+  { text: reply, question = null, sign_in, written_for }: NonNullable<TurnChanges['reply']>,
 ): void {
   putMessage(tx, {
     ...stored,
@@ -317,6 +317,7 @@ export function storeReply(
       ...{ reply, question, state: 'replied', sends: 1, text_stored_at: tx.now, parts_sent: 0 },
       ...{ failure: null, interrupted: 0 },
       ...(sign_in === undefined ? {} : { sign_in }),
+      ...(written_for === undefined ? {} : { written_for }),
     },
   });
 }

@@ -342,6 +342,8 @@ export interface InboxMessage extends NewInboxMessage {
   /** The number of consecutive attempts during which the process died. */
   interrupted: number;
   next_attempt_at: number;
+  /** Whom the run acted for that wrote the reply. Absent if there is no reply, or the run acted for nobody. */
+  written_for?: PersonKey;
   /** Where the platform shows the question of the reply with its buttons. Absent if there are none, or no longer. */
   card?: { question_id: string; sent_id: string; closes_at: number };
   /** What the reply still needs before it is sent. Absent if it needs nothing. */

@@ -152,6 +152,7 @@ export class PersonMatch {
       | 'id'
       | 'turn_id'
       | 'rerun'
+      | 'written_for'
       | 'platform'
       | 'session_id'
       | 'user_id'
@@ -160,10 +161,12 @@ export class PersonMatch {
       | 'reply_to'
     >,
   ) {
-    const { id, turn_id = id, rerun, platform, session_id, user_id, message, message_id, reply_to } = found;
+    const { id, turn_id = id, rerun, written_for } = found;
+    const { platform, session_id, user_id, message, message_id, reply_to } = found;
     const isTheirs =
       this.#turns.has(turn_id) ||
       this.#isPerson(rerun?.person ?? null) ||
+      this.#isPerson(written_for ?? null) ||
       this.#isSession(session_id) ||
       this.#isUser(platform, user_id) ||
       (message === null && this.#isNotice(platform, message_id, reply_to));

@@ -1,4 +1,5 @@
 import type { StreamEvent } from '../../../channel/index.ts';
+import type { PersonKey } from '../../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { actionsOfQuestion, isPending } from '../actions/action-document.ts';
@@ -66,8 +67,15 @@ export interface TurnChanges {
   trace: TraceRecord;
   /**
    * The reply of a message of the inbox: the message becomes `replied`, and the first attempt to send the reply begins.
+   * `written_for`: as in `InboxMessage`.
    */
-  reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null; sign_in?: SignInHint };
+  reply?: {
+    claim: InboxClaim;
+    text: string;
+    question?: StoredQuestion | null;
+    sign_in?: SignInHint;
+    written_for?: PersonKey;
+  };
   /**
    * The outcome of a message of the inbox if this was its last run. The commit records it like `InboxStore.settle`, and
    * ends the claim of the message.
