@@ -1,10 +1,12 @@
+import { personKey } from '../../src/daemon/identity/identity.ts';
+import type { InboxMessage } from '../../src/daemon/store/inbox/inbox.ts';
 import { MESSAGE } from '../../src/daemon/store/inbox/inbox-document.ts';
 import { SEEN } from '../../src/daemon/store/inbox/seen.ts';
 import { GUARD_TURNS } from '../../src/daemon/store/limits/guard.ts';
 import { STREAM } from '../../src/daemon/store/streams.ts';
 import { checkActions } from './check-actions.ts';
 import type { Clients } from './clients.ts';
-import { DAEMONS, type PlannedMessage } from './scenario.ts';
+import { DAEMONS, type PlannedMessage, type Scenario } from './scenario.ts';
 import type { World } from './world.ts';
 
 /** Checks everything that must be true at the end of a run, when nothing is in progress. */
@@ -95,6 +97,11 @@ function checkDelivered(world: World, { label, agent, presses }: PlannedMessage,
     report(`${label} is ${message.state}`);
     return;
   }
+  if (isOfSomebodyElse(message, scenario)) {
+    if (platform.taken.some(({ reply_id }) => reply_id === id))
+      report(`${label} failed, but its reply was sent`);
+    return;
+  }
   if (notice === null) {
     report(`${label} failed without a notice: ${message.failure}`);
     return;
@@ -113,6 +120,17 @@ function mayRepeatSends(trouble: string): boolean {
 }
 
 /** Checks that the messages of a queue are answered in the order in which they were stored. */
+/** Whether a reply was rightly not sent, because its private chat was linked to another person. */
+function isOfSomebodyElse(
+  { failure, user_id, written_for }: InboxMessage,
+  { happenings }: Scenario,
+): boolean {
+  const others = happenings.filter(
+    (one) => one.is === 'link' && one.person === user_id && personKey({ sub: one.as }) !== written_for,
+  );
+  return failure?.includes('signed in as somebody else') === true && others.length > 0;
+}
+
 function checkQueues({ state, record, report, platform }: World): void {
   const queues = Map.groupBy(state.all(MESSAGE), ({ message }) => message.queue);
   for (const [queue, stored] of queues) {
