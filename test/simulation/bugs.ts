@@ -210,8 +210,18 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/store/inbox/inbox-document.ts',
-        from: 'sort(([, one], [, other]) => one - other)',
-        to: 'sort(([, one], [, other]) => other - one)',
+        from: 'places.push([queueIndex(queue), serial])',
+        to: 'places.push([queueIndex(queue), -serial])',
+      },
+      {
+        file: 'src/daemon/store/inbox/inbox-document.ts',
+        from: 'serial < known.first[1]',
+        to: 'serial > known.first[1]',
+      },
+      {
+        file: 'src/daemon/store/inbox/inbox-document.ts',
+        from: 'serial === newest ? null : ',
+        to: '',
       },
     ],
   },

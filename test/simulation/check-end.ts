@@ -119,7 +119,6 @@ function mayRepeatSends(trouble: string): boolean {
   return !trouble.startsWith('delay') && !/^error (?:before|after) (?!platform\.send|inbox\.)/.test(trouble);
 }
 
-/** Checks that the messages of a queue are answered in the order in which they were stored. */
 /** Whether a reply was rightly not sent, because its private chat was linked to another person. */
 function isOfSomebodyElse(
   { failure, user_id, written_for }: InboxMessage,
@@ -131,6 +130,7 @@ function isOfSomebodyElse(
   return failure?.includes('signed in as somebody else') === true && others.length > 0;
 }
 
+/** Checks that the messages of a queue are answered in the order in which they were stored. */
 function checkQueues({ state, record, report, platform }: World): void {
   const queues = Map.groupBy(state.all(MESSAGE), ({ message }) => message.queue);
   for (const [queue, stored] of queues) {
