@@ -46,15 +46,15 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   return `${lines.join('\n')}\n`;
 }
 
-function describeCommands({ simulated: [simulated, ...others] }: Dev): string[] {
+function describeCommands({ simulated: [simulated, ...others], options }: Dev): string[] {
   const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
   const commands = [
-    [`${program} chat`, 'talk to it'],
+    [`${program} chat${options}`, 'talk to it'],
     ...(simulated === undefined
       ? []
       : [
           [
-            `${program} simulate ${simulated} 'Who am I?'`,
+            `${program} simulate ${simulated} 'Who am I?'${options}`,
             others.length > 0 ? `or ${others.join(', ')}` : 'as its platform would',
           ],
         ]),

@@ -224,3 +224,20 @@ test.each([
     rmSync(cwd, { recursive: true });
   },
 );
+
+test('serve --dev with a JWT_ALGORITHM of your own prints commands that still find its settings', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
+  writeFileSync(join(cwd, 'agentd.yaml'), 'JWT_ALGORITHM: HS256\n');
+  const daemon = await startDaemonHere({ directory: cwd, dev: true, env: NOTHING });
+  try {
+    const [, given = ''] = / chat( .*?)? +# talk to it$/m.exec(daemon.stdout()) ?? [];
+    const words = given.split(' ').filter((word) => word !== '');
+    const { stdout } = await command(['status', '--json', ...words], { cwd, base: false });
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'ok' });
+    const listed = await command(['sessions', 'list', '--json', ...words], { cwd, base: false });
+    expect(listed).toMatchObject({ code: 0, stdout: '[]\n' });
+  } finally {
+    await daemon.stop();
+    rmSync(cwd, { recursive: true });
+  }
+});

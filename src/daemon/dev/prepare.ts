@@ -26,6 +26,7 @@ import {
   type Configuration,
   type Inspection,
   inspectConfiguration,
+  isDaemonAt,
 } from '../settings/configure/configure.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
@@ -106,6 +107,11 @@ export async function prepareDev(location: ConfigLocation) {
     defaults,
     /** The tools of the sample API. They are used if the configuration file lists no tools. */
     structured,
+    /**
+     * What a command in the directory needs to find these settings. It uses the settings of the directory if they are
+     * those of a daemon.
+     */
+    options: (await isDaemonAt(location)) ? ` --env-file .agentd/${ENV_FILE}` : '',
     people: SAMPLE_PEOPLE as readonly SamplePerson[],
     /** Names of the channels that talk to `agentd simulate` instead of their platform. */
     simulated: platforms.simulated,
