@@ -22,7 +22,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   default_credentials_missing: {
     happened: 'API_EMAIL and API_PASSWORD are not set, so no call is possible without a user token.',
-    todo: 'Set both if visitors who are not signed in should get answers from the business API.',
+    todo: 'Set both if visitors who are not signed in should get answers from the business API. For an operation that needs no token, set `credentials: none`.',
   },
   default_token_failed: {
     happened: 'The daemon could not sign in to the business API.',

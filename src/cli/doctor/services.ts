@@ -86,7 +86,7 @@ async function defaultToken(settings: Settings, baseUrl: string): Promise<Findin
   const { API_EMAIL: email, API_PASSWORD: password } = settings;
   if (email === undefined || password === undefined)
     return skipped(
-      'API_EMAIL and API_PASSWORD are not set, so people who are not signed in get no data of the business API',
+      'API_EMAIL and API_PASSWORD are not set, so people who are not signed in get no data of the business API, except from tools with `credentials: none`',
     );
   const failure = await askDefaultToken(settings, baseUrl, { email, password });
   if (failure === null) return ok(`the API issued a token to ${email}`);
