@@ -54,7 +54,7 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
   if (user === undefined && named.includes('@')) {
     throw usageError(
       `'${printable(named)}' is an e-mail address, and people are known by the \`sub\` of their tokens`,
-      'Find it with `agentd link list --wide` or `agentd sessions show`, and name the person with `--sub`.',
+      'Find the `sub` with `agentd link list --wide`, or with `agentd sessions list` and `agentd sessions show ID`. Name the person with `--sub`.',
     );
   }
   if (word === undefined || user === undefined) {

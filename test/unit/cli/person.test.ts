@@ -94,6 +94,7 @@ describe('agentd person, while a daemon runs,', () => {
     await expect(show.run({ args: ['ada@example.com'], options: {}, out })).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringContaining('is an e-mail address'),
+      advice: expect.stringContaining('`agentd sessions show ID`'),
     });
   });
 
