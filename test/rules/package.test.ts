@@ -58,6 +58,10 @@ describe('package.json', () => {
     for (const { scripts } of [manifest, template]) expect(scripts.start).toMatch(/^exec .*serve --dev$/);
   });
 
+  it('is installed with what its build and tests need, also if NODE_ENV is `production`', () => {
+    for (const file of ['.npmrc', 'plugins/template/npmrc']) expect(read(file)).toMatch(/^include=dev$/m);
+  });
+
   it('has keywords for searches in a registry', () => {
     expect(manifest.keywords?.length).toBeGreaterThanOrEqual(5);
     expect(manifest.keywords).toEqual([...new Set(manifest.keywords)].toSorted());
