@@ -30,8 +30,12 @@ const QUIET = { debug() {} };
  */
 function databasePath({ STATE_DIR }: Pick<Settings, 'STATE_DIR'>): string {
   const path = join(STATE_DIR, 'agentd.db');
-  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-  return isLink && existsSync(path) ? realpathSync(path) : path;
+  try {
+    return lstatSync(path).isSymbolicLink() && existsSync(path) ? realpathSync(path) : path;
+  } catch {
+    // Opening it says why it cannot be used.
+    return path;
+  }
 }
 
 /**
