@@ -1,4 +1,10 @@
-import { KEY_SETTING, type SealingKey, sealingKeys, unusedKeys } from '../../daemon/admin/sealing.ts';
+import {
+  KEY_SETTING,
+  removalCommand,
+  type SealingKey,
+  sealingKeys,
+  unusedKeys,
+} from '../../daemon/admin/sealing.ts';
 import { defineCommand } from '../command.ts';
 import type { Column } from '../output.ts';
 import { printStored, withStore } from '../with-store.ts';
@@ -28,8 +34,8 @@ const KEY_COLUMNS: readonly Column<SealingKey>[] = [
 ];
 
 /** How to remove a key: agentd writes into its own key file only. @param source as in `SealingKey` */
-export function howToRemove({ key, source }: SealingKey): string {
-  if (source === KEY_SETTING) return `Take it out of ${KEY_SETTING}, and restart the daemon.`;
-  // A hash in base64url may begin like an option.
-  return `Remove it with \`agentd keys remove ${key?.startsWith('-') ? '-- ' : ''}${key}\`.`;
+export function howToRemove(key: SealingKey): string {
+  return key.source === KEY_SETTING
+    ? `Take it out of ${KEY_SETTING}, and restart the daemon.`
+    : `Remove it with \`${removalCommand(key)}\`.`;
 }

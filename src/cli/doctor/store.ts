@@ -2,6 +2,7 @@ import { SEALING_OFF, UNSEALED } from '../../daemon/admin/probes.ts';
 import {
   examineSealing,
   KEY_SETTING,
+  removalCommand,
   type SealingCondition,
   type SealingKey,
 } from '../../daemon/admin/sealing.ts';
@@ -164,13 +165,14 @@ function findingsAbout(condition: SealingCondition): Finding[] {
 }
 
 /** The finding about a key from before a rotation: whether it is still used. */
-function earlierKey({ key, texts, source }: SealingKey): Finding {
+function earlierKey(earlier: SealingKey): Finding {
+  const { key, texts, source } = earlier;
   return texts === 0
     ? sealing.ok(
         `the earlier key ${key} in ${source} is no longer used`,
         source === KEY_SETTING
           ? 'Take it out of TOKEN_ENCRYPTION_KEY. Keep a copy for the backups that were made while it was used, but not in the same place as the backups.'
-          : `Remove it with \`agentd keys remove ${key}\`, after you have made a copy of it. Keep the copy for the backups that were made while it was used, but not in the same place as the backups.`,
+          : `Remove it with \`${removalCommand(earlier)}\`, after you have made a copy of it. Keep the copy for the backups that were made while it was used, but not in the same place as the backups.`,
       )
     : sealing.ok(
         `${texts} stored ${texts === 1 ? 'text is' : 'texts are'} still sealed with the earlier key ${key} in ${source}`,

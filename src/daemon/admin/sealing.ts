@@ -61,6 +61,11 @@ export interface SealingKey {
   texts: number;
 }
 
+/** The command that removes this key from the key file. A hash in base64url may begin like an option. */
+export function removalCommand({ key }: SealingKey): string {
+  return `agentd keys remove ${key?.startsWith('-') ? '-- ' : ''}${key}`;
+}
+
 /** The setting whose keys agentd does not change. */
 export const KEY_SETTING = 'TOKEN_ENCRYPTION_KEY';
 

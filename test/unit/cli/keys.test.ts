@@ -62,12 +62,13 @@ describe('agentd keys', () => {
     expect(await audited()).toEqual([`keys rotate: ${idOf(first)}`]);
   });
 
-  it('list says how to remove an unused key, also one whose hash begins like an option', async () => {
+  it('list and doctor say how to remove an unused key, also one whose hash begins like an option', async () => {
     const dashed = 'bjCD3GNNIgSke3euiH8wQKqdhanisIIgVOeLU38lqw8=';
     writeFileSync(file, [key(1), key(2), dashed].join(','));
     const { stderr } = await call(list);
     expect(stderr).toContain(`\`agentd keys remove ${idOf(key(2))}\``);
-    expect(stderr).toContain('`agentd keys remove -- -L0VzGIK`');
+    const advice = (await checkSealing(settings as Settings)).map((finding) => finding.advice).join();
+    for (const said of [stderr, advice]) expect(said).toContain('`agentd keys remove -- -L0VzGIK`');
   });
 
   it('list shows the sealing key and how many texts each key sealed, and remove accepts only unused keys', async () => {
