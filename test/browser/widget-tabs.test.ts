@@ -74,6 +74,28 @@ describe.skipIf(withoutBrowser)('a conversation', () => {
     expect(await stored(first)).not.toContain('The secret of Ada');
   });
 
+  it('is deleted also in a tab that still receives an answer', async () => {
+    chat.token = tokenFor('ada');
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('Half');
+      await goOn;
+      run.end();
+    };
+    const first = await enter();
+    const second = await enter();
+    await first.say('The secret of Ada');
+    await second.launcher.click();
+    await shows(second, 'Half');
+    chat.token = tokenFor('grace');
+    await first.page.evaluate(() => window.agentdWebchat?.identityChanged?.());
+    await first.chat.getByText('Somebody else has signed in').first().waitFor();
+    await second.chat.getByText('Somebody else has signed in').first().waitFor();
+    resolve();
+    expect(await second.chat.getByText('The secret of Ada').count()).toBe(0);
+    expect(await stored(second)).not.toContain('The secret of Ada');
+  });
+
   it('of a person who has signed out elsewhere is deleted at the next page load', async () => {
     chat.token = tokenFor('ada');
     const first = await enter();

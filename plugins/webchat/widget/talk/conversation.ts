@@ -90,10 +90,13 @@ export class Conversation {
     this.#goOn(isElsewhere);
   }
 
-  /** Shows what another tab has stored. While this tab receives an answer itself, it continues with that. */
+  /**
+   * Shows what another tab has stored. While this tab receives an answer itself, it continues with that, unless the
+   * conversation has ended there: somebody may have signed in or out.
+   */
   #follow(kept: Kept | null): void {
-    if (this.#run !== null) return;
     if (kept === null) return void this.identityChanged();
+    if (this.#run !== null) return;
     this.#takeUp({ ...kept, open: this.#kept.open });
     this.#goOn(true);
     this.#parts.changed();
