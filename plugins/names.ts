@@ -12,6 +12,22 @@ export const CHANNEL_TITLES: Readonly<Record<string, string>> = {
   msgbot: 'Telegram',
 } satisfies Partial<Record<(typeof RESERVED_CHANNEL_NAMES)[number], string>>;
 
+/** The word for a channel with this title, as people write it: `acme-chat`. */
+export function toAlias(title: string): string {
+  return title.toLowerCase().replaceAll(' ', '-');
+}
+
+/** The names of the channels that a word may mean: the one that has this name, or else those that have this title. */
+export function namesMeant(
+  word: string,
+  plugins: readonly { name: string; title?: string | undefined }[],
+): string[] {
+  const named = plugins.filter(({ name }) => name === word);
+  const meant =
+    named.length > 0 ? named : plugins.filter(({ title }) => title !== undefined && toAlias(title) === word);
+  return meant.map(({ name }) => name);
+}
+
 /** Where most conversations of a channel are, if not on itself: the widget of the website streams its answers. */
 export const MOSTLY_ON: Readonly<Record<string, string>> = {
   webchat: 'sse',

@@ -1,6 +1,5 @@
-import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { namesMeant, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { namesMeant } from '../../channel/names-meant.ts';
 import { checkValues } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';

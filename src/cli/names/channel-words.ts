@@ -1,6 +1,5 @@
-import { CHANNEL_TITLES, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { CHANNEL_TITLES, namesMeant, RESERVED_CHANNEL_NAMES, toAlias } from '../../../plugins/names.ts';
 import type { ChannelLinking, ChannelPlugin } from '../../channel/index.ts';
-import { namesMeant, toAlias } from '../../channel/names-meant.ts';
 import { loadBundled } from '../../daemon/admin/channels.ts';
 import { pluginsAt, type SettingProblem } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';

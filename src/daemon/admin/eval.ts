@@ -1,5 +1,5 @@
+import { namesMeant } from '../../../plugins/names.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { namesMeant } from '../../channel/names-meant.ts';
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { EvalCase } from '../eval/read-cases.ts';
 import type { CaseResult, RunOptions } from '../eval/run-cases.ts';

@@ -1,6 +1,5 @@
-import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { namesMeant, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
-import { namesMeant } from '../../channel/names-meant.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';

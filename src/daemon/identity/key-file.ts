@@ -178,9 +178,9 @@ export async function changeKeyFile(
   const next = `${path}.next`;
   const file = await openExclusively(next);
   try {
-    if (await isSymbolicLink(path))
-      throw new KeyFileUnchanged(`${path} is a symbolic link: change the file that it leads to`);
     const present = await lstat(path).catch(() => null);
+    if (present?.isSymbolicLink())
+      throw new KeyFileUnchanged(`${path} is a symbolic link: change the file that it leads to`);
     const found = await readKeyFile(stateDir);
     if (present === null || found === null) throw new KeyFileUnchanged(`there is no ${path}`);
     const keys = change(keyList(found.keys));

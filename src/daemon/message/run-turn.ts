@@ -73,7 +73,7 @@ async function answer<Turn extends Answering>(
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
-  return completeReply(found);
+  return completeReply(found, found.question);
 }
 
 /** Replays the first answer. The message leads to no turn, so its trace is stored separately. */

@@ -11,7 +11,7 @@ import type { Answered, Answering, Resolved, Stored } from './turn.ts';
 export const sendReply: Step<Answering & Resolved & Answered & Stored, object> = {
   name: 'send-reply',
   run(turn) {
-    turn.outlet.complete(completeReply(turn));
+    turn.outlet.complete(completeReply(turn, turn.question));
     return {};
   },
 };

@@ -61,7 +61,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...{ reply, stopped, usage, run_record, finished_at },
       receipt_lines: receiptLines(turn),
     });
-    const closing = outlet.close({ answered: true, reply: completeReply({ ...turn, question }) });
+    const closing = outlet.close({ answered: true, reply: completeReply(turn, question) });
     const changes: TurnChanges = {
       ...turn.changes,
       ...(closing instanceof Promise ? await closing : closing),
@@ -87,9 +87,10 @@ export const storeReply: Step<Turn, Stored> = {
 
 /** The reply as its outlet needs it. */
 export function completeReply(
-  turn: Arrived & Resolved & Answered & { question: ReplyQuestion | null },
+  turn: Arrived & Resolved & Answered,
+  question: ReplyQuestion | null,
 ): CompleteReply {
-  const { turn_id, session_id, reply, question, receipts, stopped, sign_in, message, principal } = turn;
+  const { turn_id, session_id, reply, receipts, stopped, sign_in, message, principal } = turn;
   return {
     ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
     ...(principal.person === null ? {} : { written_for: principal.person }),

@@ -1,5 +1,5 @@
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
-import { isObject } from '../../channel/json-object.ts';
+import { isObject, jsonObjectOrNull } from '../../channel/json-object.ts';
 import type { KnownRecord } from './records/record.ts';
 import { Secret } from './secret.ts';
 
@@ -70,17 +70,8 @@ function readText({ pattern, json }: { pattern?: RegExp; json?: boolean }, raw: 
   if (pattern && !new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(value)) {
     return wrong('does not have the right form');
   }
-  if (json && !isObject(parseJson(value))) return wrong('is not a JSON object');
+  if (json && jsonObjectOrNull(value) === null) return wrong('is not a JSON object');
   return { ok: true, value };
-}
-
-/** The value of a JSON text; undefined if the text is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A list or an object of a configuration file as the text that it stands for. */

@@ -187,13 +187,13 @@ export class Card {
   }
 
   #count(question: Question): void {
-    const minutes = minutesLeft(question, Date.now()) ?? Number.POSITIVE_INFINITY;
-    if (minutes <= 0) {
+    const minutes = minutesLeft(question, Date.now());
+    if (minutes !== null && minutes <= 0) {
       this.#ask(question);
       return;
     }
-    set(this.#left, { hidden: !Number.isFinite(minutes) });
-    this.#left.textContent = fill(this.#texts.timeLeft, { minutes });
+    set(this.#left, { hidden: minutes === null });
+    if (minutes !== null) this.#left.textContent = fill(this.#texts.timeLeft, { minutes });
   }
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { namesMeant } from '../../../../plugins/names.ts';
 import type { ChannelPlugin } from '../../../channel/index.ts';
-import { namesMeant } from '../../../channel/names-meant.ts';
 import { looksLikePath } from '../../agent/instructions.ts';
 import {
   type AgentCondition,
