@@ -106,11 +106,8 @@ export class Documents {
 
   /** The entry of a document, which is read from the table if it is not in memory. */
   entry(shelf: Shelf, key: string): Entry {
-    const known = shelf.entries.get(key);
-    if (known !== undefined) {
-      known.isUsed = true;
-      return known;
-    }
+    const held = this.#heldEntry(shelf, key);
+    if (held !== undefined) return held;
     if (this.#isNotInTable(shelf)) return this.#add(shelf, key, null, null);
     const hash = hashOf(shelf.name, key);
     return this.#take(shelf, key, hash, this.table.find(shelf.name, key, hash));
@@ -118,11 +115,18 @@ export class Documents {
 
   /** The entry of a document; null if there is no such document. Unlike `entry`, it makes none for that. */
   known(shelf: Shelf, key: string): Entry | null {
-    if (shelf.entries.has(key)) return this.entry(shelf, key);
+    const held = this.#heldEntry(shelf, key);
+    if (held !== undefined) return held;
     if (this.#isNotInTable(shelf)) return null;
     const hash = hashOf(shelf.name, key);
     const row = this.table.find(shelf.name, key, hash);
     return row === undefined ? null : this.#take(shelf, key, hash, row);
+  }
+
+  #heldEntry(shelf: Shelf, key: string): Entry | undefined {
+    const held = shelf.entries.get(key);
+    if (held !== undefined) held.isUsed = true;
+    return held;
   }
 
   /** Whether the table certainly has no document of this kind. */
