@@ -9,6 +9,10 @@ const MIB = 1024 * 1024;
 const HELD_MAX = Math.min(128 * MIB, Math.max(16 * MIB, memorySize() / 32));
 /** Approximately what an entry takes besides its text. */
 const ENTRY_SIZE = 400;
+/** How many entries are looked at after a commit. It limits how long the event loop is blocked. */
+const LOOKS = 2000;
+/** If the entries take this many times as much as they may, all of them are looked at. */
+const FAR = 1.25;
 
 /** The entries in memory, in a circle. Entries that were not used since the last time around are dropped. */
 export class HeldEntries {
@@ -48,10 +52,10 @@ export class HeldEntries {
     this.size -= ENTRY_SIZE;
   }
 
-  /** Drops entries that were not used for long if they take too much. */
+  /** After a commit: drops entries that were not used for long if all take too much. */
   dropUnused(mayBeDropped: (entry: Entry) => boolean, drop: (entry: Entry) => void): void {
-    if (this.size <= this.#max) return;
-    for (let looks = 2 * this.#count; looks > 0 && this.size > this.#max * 0.9; looks--) {
+    const looks = this.size > FAR * this.#max ? 2 * this.#count : LOOKS;
+    for (let look = 0; look < looks && this.size > this.#max; look++) {
       const entry = this.#hand as Entry;
       this.#hand = entry.next;
       if (entry.isUsed || !mayBeDropped(entry)) entry.isUsed = false;
