@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DEFECTS } from '../hostile/defects.ts';
 import { play } from '../hostile/play.ts';
 import { reportOf } from '../hostile/report.ts';
 import { effort, isThorough } from '../support/effort.ts';
-
-const ROOT = resolve(import.meta.dirname, '../..');
+import { defectsFit } from '../support/random-runs.ts';
 
 // Tests agentd-agent(7), "Threat model": a model that follows the worst possible prompt, on all channels of a daemon.
 // `npm run hostile` plays more conversations, and prints how to replay a conversation.
@@ -44,13 +41,7 @@ describe('a hostile model', () => {
     },
   );
 
-  it.each(Object.entries(DEFECTS))(
-    'plays against sources that the defect %s still fits: each text that it replaces occurs once',
-    (_name, { changes }) => {
-      for (const { file, from } of changes)
-        expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);
-    },
-  );
+  defectsFit(DEFECTS);
 
   it.runIf(isThorough)(
     'is caught breaking every rule that a defective daemon does not enforce',

@@ -4,6 +4,7 @@
  * conversations again, and exits with 1.
  */
 import { parseArgs } from 'node:util';
+import { elapsed } from '../support/elapsed.ts';
 import { DEFECTS } from './defects.ts';
 import { play, type Wanted } from './play.ts';
 import { reportOf } from './report.ts';
@@ -49,10 +50,8 @@ async function run(): Promise<number> {
     ...(crowd === undefined ? {} : { crowd }),
     ...(defect === undefined ? {} : brokenDaemon(defect)),
   });
-  const { user, system } = process.cpuUsage();
-  const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  const cpu = `${played.cpu.toFixed(1)} s of CPU in the daemon, ${((user + system) / 1e6).toFixed(1)} s in the test`;
-  process.stdout.write(`${reportOf(played, seed)}\n${seconds} s, ${cpu}\n`);
+  const cpu = `${elapsed(began)} in the test, ${played.cpu.toFixed(1)} s in the daemon`;
+  process.stdout.write(`${reportOf(played, seed)}\n${cpu}\n`);
   return played.violations.length === 0 ? 0 : 1;
 }
 

@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts';
+import type { SeededRandom } from '../support/chance.ts';
 import type { Way } from './code-checker.ts';
 import type { TokenKind, Who } from './tokens.ts';
 import { EVERYBODY } from './tokens.ts';
@@ -82,21 +82,21 @@ const SHOWN = [
 ] as const;
 
 /** Makes the moves of a history on the platforms. */
-export function chatMoves(chance: Chance): ChatMove[][] {
+export function chatMoves(random: SeededRandom): ChatMove[][] {
   const moves: ChatMove[][] = [];
-  const scenes = 1 + chance.below(2) + (chance.is(0.2) ? 1 : 0);
-  for (let number = 0; number < scenes; number++) moves.push(...scene(chance));
-  const singles = chance.below(3);
+  const scenes = 1 + random.below(2) + (random.chance(0.2) ? 1 : 0);
+  for (let number = 0; number < scenes; number++) moves.push(...scene(random));
+  const singles = random.below(3);
   for (let number = 0; number < singles; number++)
-    moves.splice(chance.below(moves.length + 1), 0, [single(chance)]);
+    moves.splice(random.below(moves.length + 1), 0, [single(random)]);
   return moves;
 }
 
 /** A few moves that lead somewhere, of which some may be missing. Moves of one list happen at the same time. */
-function scene(chance: Chance): ChatMove[][] {
-  const who = chance.pick(EVERYBODY);
-  const platform = chance.pick(PLATFORM_NAMES);
-  const kind = chance.weighted([
+function scene(random: SeededRandom): ChatMove[][] {
+  const who = random.pick(EVERYBODY);
+  const platform = random.pick(PLATFORM_NAMES);
+  const kind = random.weighted([
     ['connect', 5],
     ['link', 2],
     ['ask', 3],
@@ -106,86 +106,86 @@ function scene(chance: Chance): ChatMove[][] {
     ['tenant', 0.7],
   ] as const);
   const parts = {
-    connect: () => connect(chance, who, platform),
-    link: () => [[link(chance, who, platform)], [write(chance, who, platform)]],
+    connect: () => connect(random, who, platform),
+    link: () => [[link(random, who, platform)], [write(random, who, platform)]],
     ask: () => [
-      [write(chance, who, platform)],
-      ...(chance.is(0.5) ? [[link(chance, who, platform)]] : connect(chance, who, platform)),
+      [write(random, who, platform)],
+      ...(random.chance(0.5) ? [[link(random, who, platform)]] : connect(random, who, platform)),
     ],
     'sign-out': () => [
-      ...(chance.is(0.6) ? connect(chance, who, platform) : [[link(chance, who, platform)]]),
-      chance.is(0.3) ? [signOut(chance, who), write(chance, who, platform)] : [signOut(chance, who)],
-      [write(chance, who, platform)],
+      ...(random.chance(0.6) ? connect(random, who, platform) : [[link(random, who, platform)]]),
+      random.chance(0.3) ? [signOut(random, who), write(random, who, platform)] : [signOut(random, who)],
+      [write(random, who, platform)],
     ],
     // A code of somebody else is claimed with the attacker's account.
-    thief: () => connect(chance, who, platform, 'attacker'),
-    heir: () => heir(chance, who, platform),
+    thief: () => connect(random, who, platform, 'attacker'),
+    heir: () => heir(random, who, platform),
     // A person of a tenant has the same `sub` as the victim, who signs out in every tenant.
     tenant: () => [
       [
         {
-          ...link(chance, 'attacker', platform),
+          ...link(random, 'attacker', platform),
           token: 'tenant',
           target: 'attacker',
           off: false,
         } as ChatMove,
       ],
-      [{ ...signOut(chance, 'victim'), scope: 'all', by: 'site', again: false } as ChatMove],
-      [write(chance, 'attacker', platform)],
+      [{ ...signOut(random, 'victim'), scope: 'all', by: 'site', again: false } as ChatMove],
+      [write(random, 'attacker', platform)],
     ],
   }[kind]();
-  return parts.filter(() => !chance.is(0.05));
+  return parts.filter(() => !random.chance(0.05));
 }
 
-function connect(chance: Chance, who: Who, platform: Platform, claimant: Who = who): ChatMove[][] {
-  const sender: Sender = platform === 'phonechat' && chance.is(0.2) ? 'hidden' : 'own';
+function connect(random: SeededRandom, who: Who, platform: Platform, claimant: Who = who): ChatMove[][] {
+  const sender: Sender = platform === 'phonechat' && random.chance(0.2) ? 'hidden' : 'own';
   const known = { of: who, back: 0 };
   const account = { who: claimant, platform, sender, ...known };
   const answer: ChatMove = {
     ...{ do: 'answer', ...account },
-    ...{ approve: !chance.is(0.08), by: chance.pick(['word', 'button']) },
+    ...{ approve: !random.chance(0.08), by: random.pick(['word', 'button']) },
   };
   const confirm: ChatMove = {
-    ...{ do: 'confirm', who, ...known, token: chance.weighted(SHOWN) },
+    ...{ do: 'confirm', who, ...known, token: random.weighted(SHOWN) },
     looks: who !== 'attacker',
   };
-  const ends: ChatMove[][] = chance.is(0.2)
+  const ends: ChatMove[][] = random.chance(0.2)
     ? [[answer, { ...confirm, token: 'own' }]]
-    : chance.is(0.5)
+    : random.chance(0.5)
       ? [[answer], [confirm]]
       : [[confirm], [answer]];
   return [
-    [{ do: 'make-code', who, token: chance.weighted(SHOWN) }],
-    [{ do: 'send-code', ...account, way: way(chance, platform, 0.85) }],
-    ...(chance.is(0.15) ? [[single(chance)]] : []),
+    [{ do: 'make-code', who, token: random.weighted(SHOWN) }],
+    [{ do: 'send-code', ...account, way: way(random, platform, 0.85) }],
+    ...(random.chance(0.15) ? [[single(random)]] : []),
     ...ends,
-    ...(chance.is(0.5) ? [[write(chance, claimant, platform)]] : []),
+    ...(random.chance(0.5) ? [[write(random, claimant, platform)]] : []),
   ];
 }
 
 /** A chat is signed out, asks something, and is then connected with another person. */
-function heir(chance: Chance, who: Who, platform: Platform): ChatMove[][] {
+function heir(random: SeededRandom, who: Who, platform: Platform): ChatMove[][] {
   const own = { do: 'link', who, platform, token: 'own', target: who } as const;
   const alone = { do: 'write', who, platform, shared: false, sender: 'own' } as const;
   return [
     [{ ...own, off: false }],
     [alone],
-    [chance.is(0.7) ? { ...own, off: true } : signOut(chance, who)],
-    [{ ...alone, shared: platform !== 'phonechat' && chance.is(0.2) }],
+    [random.chance(0.7) ? { ...own, off: true } : signOut(random, who)],
+    [{ ...alone, shared: platform !== 'phonechat' && random.chance(0.2) }],
     ...(who === 'attacker'
       ? [[{ ...own, token: 'tenant', off: false } as const]]
-      : connect(chance, 'attacker', platform, who)),
+      : connect(random, 'attacker', platform, who)),
     [alone],
   ];
 }
 
-function single(chance: Chance): ChatMove {
-  const who = chance.pick(EVERYBODY);
-  const platform = chance.pick(PLATFORM_NAMES);
-  const known = { of: chance.pick(EVERYBODY), back: chance.is(0.8) ? 0 : 1 };
-  const token = chance.weighted(SHOWN);
-  const sender = senderOn(chance, platform);
-  const kind = chance.weighted([
+function single(random: SeededRandom): ChatMove {
+  const who = random.pick(EVERYBODY);
+  const platform = random.pick(PLATFORM_NAMES);
+  const known = { of: random.pick(EVERYBODY), back: random.chance(0.8) ? 0 : 1 };
+  const token = random.weighted(SHOWN);
+  const sender = senderOn(random, platform);
+  const kind = random.weighted([
     ['write', 8],
     ['link', 3],
     ['make-code', 1],
@@ -199,53 +199,53 @@ function single(chance: Chance): ChatMove {
   ] as const);
   switch (kind) {
     case 'write':
-      return write(chance, who, platform);
+      return write(random, who, platform);
     case 'link':
-      return link(chance, who, platform);
+      return link(random, who, platform);
     case 'make-code':
       return { do: kind, who, token };
     case 'send-code':
-      return { do: kind, who, platform, sender, ...known, way: way(chance, platform, 0.5) };
+      return { do: kind, who, platform, sender, ...known, way: way(random, platform, 0.5) };
     case 'answer':
       return {
         ...{ do: kind, who, platform, sender, ...known },
-        ...{ approve: chance.is(0.8), by: chance.pick(['word', 'button']) },
+        ...{ approve: random.chance(0.8), by: random.pick(['word', 'button']) },
       };
     case 'confirm':
       return { do: kind, who, token, ...known, looks: who !== 'attacker' };
     case 'look':
-      return { do: kind, who, token, ...known, ends: chance.is(0.4) };
+      return { do: kind, who, token, ...known, ends: random.chance(0.4) };
     case 'list':
       return { do: kind, who, token };
     case 'end-link':
       return { do: kind, who, token, ...known };
     case 'sign-out':
-      return signOut(chance, who);
+      return signOut(random, who);
   }
 }
 
-function write(chance: Chance, who: Who, platform: Platform): ChatMove {
-  const shared = platform !== 'phonechat' && chance.is(0.4);
-  return { do: 'write', who, platform, shared, sender: shared ? 'own' : senderOn(chance, platform) };
+function write(random: SeededRandom, who: Who, platform: Platform): ChatMove {
+  const shared = platform !== 'phonechat' && random.chance(0.4);
+  return { do: 'write', who, platform, shared, sender: shared ? 'own' : senderOn(random, platform) };
 }
 
-function senderOn(chance: Chance, platform: Platform): Sender {
-  return platform === 'phonechat' ? chance.pick(['own', 'own', 'own', 'recycled', 'hidden'] as const) : 'own';
+function senderOn(random: SeededRandom, platform: Platform): Sender {
+  return platform === 'phonechat' ? random.pick(['own', 'own', 'own', 'recycled', 'hidden'] as const) : 'own';
 }
 
-function link(chance: Chance, who: Who, platform: Platform): ChatMove {
+function link(random: SeededRandom, who: Who, platform: Platform): ChatMove {
   return {
-    ...{ do: 'link', who, platform, token: chance.weighted(SHOWN) },
-    ...{ target: chance.is(0.15) ? 'victim' : who, off: chance.is(0.15) },
+    ...{ do: 'link', who, platform, token: random.weighted(SHOWN) },
+    ...{ target: random.chance(0.15) ? 'victim' : who, off: random.chance(0.15) },
   };
 }
 
-function signOut(chance: Chance, who: Who): ChatMove {
+function signOut(random: SeededRandom, who: Who): ChatMove {
   return {
     ...{
       do: 'sign-out',
       who,
-      scope: chance.weighted([
+      scope: random.weighted([
         ['all', 5],
         ['phone', 2],
         ['laptop', 1],
@@ -254,20 +254,20 @@ function signOut(chance: Chance, who: Who): ChatMove {
       ] as const),
     },
     ...{
-      by: chance.weighted([
+      by: random.weighted([
         ['site', 12],
         ['stranger', 1],
         ['user', 1],
       ] as const),
-      again: chance.is(0.1),
+      again: random.chance(0.1),
     },
   };
 }
 
-function way(chance: Chance, platform: Platform, plain: number): Way {
-  if (chance.is(plain)) return chance.pick(['alone', 'link', 'spelled'] as const);
-  if (platform === 'phonechat') return chance.pick(['forwarded', 'within'] as const);
+function way(random: SeededRandom, platform: Platform, plain: number): Way {
+  if (random.chance(plain)) return random.pick(['alone', 'link', 'spelled'] as const);
+  if (platform === 'phonechat') return random.pick(['forwarded', 'within'] as const);
   return platform === 'msgbot'
-    ? chance.pick(['forwarded', 'within', 'group'] as const)
-    : chance.pick(['within', 'group'] as const);
+    ? random.pick(['forwarded', 'within', 'group'] as const)
+    : random.pick(['within', 'group'] as const);
 }

@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts';
+import type { SeededRandom } from '../support/chance.ts';
 import { type ChatMove, PLATFORM_NAMES, type Platform, type Scope } from './chat-histories.ts';
 import type { DeedOutcome } from './marks.ts';
 import { EVERYBODY, type TokenKind, type Who } from './tokens.ts';
@@ -38,11 +38,11 @@ export type DeedMove =
 type Moves = (ChatMove | DeedMove)[][];
 
 /** Makes the moves of a history about actions. Moves of one list happen at the same time. */
-export function deedMoves(chance: Chance): Moves {
+export function deedMoves(random: SeededRandom): Moves {
   const moves: Moves = [];
-  const scenes = 1 + (chance.is(0.35) ? 1 : 0);
+  const scenes = 1 + (random.chance(0.35) ? 1 : 0);
   for (let number = 0; number < scenes; number++) {
-    const scene = chance.weighted([
+    const scene = random.weighted([
       [anyScene, 10],
       [members, 2],
       [otherWords, 1],
@@ -50,154 +50,158 @@ export function deedMoves(chance: Chance): Moves {
       [signedOut, 2],
       [stopped, 2],
     ] as const);
-    moves.push(...scene(chance));
+    moves.push(...scene(random));
   }
-  return moves.filter(() => !chance.is(0.04));
+  return moves.filter(() => !random.chance(0.04));
 }
 
-function anyScene(chance: Chance): Moves {
-  const who = chance.pick(EVERYBODY);
-  const at = place(chance);
-  const links: Moves = at.on === 'webchat' ? [] : [[link(chance, who, at.on, false)]];
-  const begin = chance.is(0.15) ? [[order(chance, who, at)], ...links] : [...links, [order(chance, who, at)]];
+function anyScene(random: SeededRandom): Moves {
+  const who = random.pick(EVERYBODY);
+  const at = place(random);
+  const links: Moves = at.on === 'webchat' ? [] : [[link(random, who, at.on, false)]];
+  const begin = random.chance(0.15)
+    ? [[order(random, who, at)], ...links]
+    : [...links, [order(random, who, at)]];
   const between: Moves = [];
-  const count = chance.weighted([
+  const count = random.weighted([
     [0, 5],
     [1, 3],
     [2, 1.5],
     [3, 1],
   ] as const);
-  for (let number = 0; number < count; number++) between.push([meddle(chance, who, at)]);
-  const answer = decide(chance, who, at);
+  for (let number = 0; number < count; number++) between.push([meddle(random, who, at)]);
+  const answer = decide(random, who, at);
   const end: Moves = [
-    chance.is(0.3) ? [answer, chance.is(0.5) ? decide(chance, who, at) : rival(chance, who, at)] : [answer],
+    random.chance(0.3)
+      ? [answer, random.chance(0.5) ? decide(random, who, at) : rival(random, who, at)]
+      : [answer],
   ];
-  if (chance.is(0.3)) end.push([decide(chance, who, at)]);
-  if (chance.is(0.3)) end.push([order(chance, who, at, 0.6)]);
+  if (random.chance(0.3)) end.push([decide(random, who, at)]);
+  if (random.chance(0.3)) end.push([order(random, who, at, 0.6)]);
   return [...begin, ...between, ...end];
 }
 
 /** What happens at the same time as an answer. */
-function rival(chance: Chance, who: Who, at: Place): ChatMove | DeedMove {
-  if (at.on === 'webchat') return meddle(chance, who, at);
-  const other = otherThan(chance, who);
-  return chance.is(0.8)
-    ? { ...decide(chance, other, at), of: who }
-    : signOut(chance.is(0.8) ? who : other, chance.pick(['all', 'phone'] as const));
+function rival(random: SeededRandom, who: Who, at: Place): ChatMove | DeedMove {
+  if (at.on === 'webchat') return meddle(random, who, at);
+  const other = otherThan(random, who);
+  return random.chance(0.8)
+    ? { ...decide(random, other, at), of: who }
+    : signOut(random.chance(0.8) ? who : other, random.pick(['all', 'phone'] as const));
 }
 
 /** Members of a shared thread write, and try to answer, before the person who was asked does. */
-function members(chance: Chance): Moves {
-  const who = chance.pick(EVERYBODY);
-  const at: Place = { on: chance.pick(SHARED), shared: true };
-  const other = otherThan(chance, who);
+function members(random: SeededRandom): Moves {
+  const who = random.pick(EVERYBODY);
+  const at: Place = { on: random.pick(SHARED), shared: true };
+  const other = otherThan(random, who);
   const interfering = (): Moves[number] => [
-    chance.is(0.3)
-      ? order(chance, other, at, 0.7)
-      : { ...decide(chance, other, at), of: who, by: chance.is(0.7) ? 'word' : 'button' },
+    random.chance(0.3)
+      ? order(random, other, at, 0.7)
+      : { ...decide(random, other, at), of: who, by: random.chance(0.7) ? 'word' : 'button' },
   ];
   return [
-    ...linked(chance, who, at, 0.9),
-    ...linked(chance, other, at, 0.6),
-    [order(chance, who, at)],
+    ...linked(random, who, at, 0.9),
+    ...linked(random, other, at, 0.6),
+    [order(random, who, at)],
     interfering(),
-    ...(chance.is(0.4) ? [interfering()] : []),
-    [decide(chance, who, at)],
+    ...(random.chance(0.4) ? [interfering()] : []),
+    [decide(random, who, at)],
   ];
 }
 
 /** The person writes so much else that the question ends. */
-function otherWords(chance: Chance): Moves {
-  const who = chance.pick(EVERYBODY);
-  const at = place(chance);
-  const count = chance.pick([2, 3, 3, 4]);
+function otherWords(random: SeededRandom): Moves {
+  const who = random.pick(EVERYBODY);
+  const at = place(random);
+  const count = random.pick([2, 3, 3, 4]);
   const words = Array.from({ length: count }, (): Moves[number] => [
-    { ...order(chance, who, at, 1), token: 'own' },
+    { ...order(random, who, at, 1), token: 'own' },
   ]);
   return [
-    ...linked(chance, who, at, 1),
-    [{ ...order(chance, who, at), token: 'own' }],
+    ...linked(random, who, at, 1),
+    [{ ...order(random, who, at), token: 'own' }],
     ...words,
-    [decide(chance, who, at)],
+    [decide(random, who, at)],
   ];
 }
 
 /** The chat is signed out before the answer, and often signed in again. */
-function unlinked(chance: Chance): Moves {
-  const who = chance.pick(EVERYBODY);
-  const at: Place = { ...place(chance), on: chance.pick(PLATFORM_NAMES) };
+function unlinked(random: SeededRandom): Moves {
+  const who = random.pick(EVERYBODY);
+  const at: Place = { ...place(random), on: random.pick(PLATFORM_NAMES) };
   if (at.on === 'phonechat') at.shared = false;
   return [
-    ...linked(chance, who, at, 1),
-    [order(chance, who, at)],
-    [link(chance, who, at.on as Platform, true)],
-    ...linked(chance, who, at, 0.5),
-    [decide(chance, who, at)],
+    ...linked(random, who, at, 1),
+    [order(random, who, at)],
+    [link(random, who, at.on as Platform, true)],
+    ...linked(random, who, at, 0.5),
+    [decide(random, who, at)],
   ];
 }
 
 /** The person signs out at the site before the answer, and often signs in again. */
-function signedOut(chance: Chance): Moves {
-  const who = chance.pick(EVERYBODY);
-  const at = place(chance);
+function signedOut(random: SeededRandom): Moves {
+  const who = random.pick(EVERYBODY);
+  const at = place(random);
   // The session no longer stores the person's sign-in when they sign out.
   const cleared: DeedMove =
     at.on === 'webchat'
-      ? { ...order(chance, who, at, 1), token: chance.pick(['expired', 'forged'] as const) }
-      : order(chance, at.shared ? otherThan(chance, who) : who, at, 1);
+      ? { ...order(random, who, at, 1), token: random.pick(['expired', 'forged'] as const) }
+      : order(random, at.shared ? otherThan(random, who) : who, at, 1);
   const anew: Moves =
-    at.on === 'webchat' ? [] : [[{ ...link(chance, who, at.on, false), token: 'anew' } as ChatMove]];
+    at.on === 'webchat' ? [] : [[{ ...link(random, who, at.on, false), token: 'anew' } as ChatMove]];
   return [
-    ...linked(chance, who, at, 1),
-    [{ ...order(chance, who, at), token: 'own' }],
-    ...(chance.is(0.6) ? [[cleared]] : []),
-    [signOut(who, chance.pick(['all', 'all', 'phone'] as const))],
-    ...(chance.is(0.7) ? anew : []),
-    [{ ...decide(chance, who, at), token: 'anew' }],
+    ...linked(random, who, at, 1),
+    [{ ...order(random, who, at), token: 'own' }],
+    ...(random.chance(0.6) ? [[cleared]] : []),
+    [signOut(who, random.pick(['all', 'all', 'phone'] as const))],
+    ...(random.chance(0.7) ? anew : []),
+    [{ ...decide(random, who, at), token: 'anew' }],
   ];
 }
 
 /** The person stops the stream of an answer, which something else at the same time may answer or withdraw, too. */
-function stopped(chance: Chance): Moves {
-  const who = chance.pick(EVERYBODY);
+function stopped(random: SeededRandom): Moves {
+  const who = random.pick(EVERYBODY);
   const at: Place = { on: 'webchat', shared: false };
   const answer: DeedMove = {
-    ...{ ...decide(chance, who, at), by: 'word', token: 'own', here: true },
-    ...{ overSse: true, stopAfter: chance.below(16) },
+    ...{ ...decide(random, who, at), by: 'word', token: 'own', here: true },
+    ...{ overSse: true, stopAfter: random.below(16) },
   };
   return [
-    [{ ...order(chance, who, at), token: 'own', stopAfter: null }],
-    chance.weighted<() => Moves[number]>([
+    [{ ...order(random, who, at), token: 'own', stopAfter: null }],
+    random.weighted<() => Moves[number]>([
       [() => [answer], 6],
-      [() => [answer, rival(chance, who, at)], 3],
+      [() => [answer, rival(random, who, at)], 3],
       [() => [answer, signOut(who, 'all')], 1],
     ])(),
-    [{ ...order(chance, who, at, 1), token: chance.pick(['own', 'anew'] as const), overSse: false }],
-    ...(chance.is(0.5) ? [[decide(chance, who, at)]] : []),
+    [{ ...order(random, who, at, 1), token: random.pick(['own', 'anew'] as const), overSse: false }],
+    ...(random.chance(0.5) ? [[decide(random, who, at)]] : []),
   ];
 }
 
-function linked(chance: Chance, who: Who, { on }: Place, probability: number): Moves {
-  return on !== 'webchat' && chance.is(probability) ? [[link(chance, who, on, false)]] : [];
+function linked(random: SeededRandom, who: Who, { on }: Place, probability: number): Moves {
+  return on !== 'webchat' && random.chance(probability) ? [[link(random, who, on, false)]] : [];
 }
 
-function otherThan(chance: Chance, who: Who): Who {
-  return chance.pick(EVERYBODY.filter((one) => one !== who));
+function otherThan(random: SeededRandom, who: Who): Who {
+  return random.pick(EVERYBODY.filter((one) => one !== who));
 }
 
 /** The platforms with shared threads. */
 const SHARED = ['teamchat', 'msgbot'] as const;
 
-function place(chance: Chance): Place {
-  const on = chance.pick(['webchat', ...PLATFORM_NAMES] as const);
-  return { on, shared: on !== 'webchat' && on !== 'phonechat' && chance.is(0.35) };
+function place(random: SeededRandom): Place {
+  const on = random.pick(['webchat', ...PLATFORM_NAMES] as const);
+  return { on, shared: on !== 'webchat' && on !== 'phonechat' && random.chance(0.35) };
 }
 
 /** Something that may come between a question and its answer. */
-function meddle(chance: Chance, who: Who, at: Place): ChatMove | DeedMove {
-  const other = chance.pick(EVERYBODY);
+function meddle(random: SeededRandom, who: Who, at: Place): ChatMove | DeedMove {
+  const other = random.pick(EVERYBODY);
   const isWeb = at.on === 'webchat';
-  const kind = chance.weighted([
+  const kind = random.weighted([
     ['write', 4],
     ['order', 2],
     ['others', 5],
@@ -207,20 +211,23 @@ function meddle(chance: Chance, who: Who, at: Place): ChatMove | DeedMove {
   ] as const);
   switch (kind) {
     case 'write':
-      return order(chance, chance.is(0.7) ? who : other, at, 1);
+      return order(random, random.chance(0.7) ? who : other, at, 1);
     case 'order':
-      return order(chance, chance.is(0.7) ? who : other, at);
+      return order(random, random.chance(0.7) ? who : other, at);
     case 'others':
-      return { ...decide(chance, other, at), of: who, by: chance.is(0.7) ? 'button' : 'word' };
+      return { ...decide(random, other, at), of: who, by: random.chance(0.7) ? 'button' : 'word' };
     case 'link':
-      return link(chance, chance.is(0.6) ? who : other, at.on as Platform, chance.is(0.4));
+      return link(random, random.chance(0.6) ? who : other, at.on as Platform, random.chance(0.4));
     case 'code':
       return {
         ...{ do: 'send-code', who, platform: at.on as Platform, sender: 'own', of: other, back: 0 },
         way: 'alone',
       };
     case 'sign-out':
-      return signOut(chance.is(0.7) ? who : other, chance.pick(['all', 'all', 'phone', 'tenant'] as const));
+      return signOut(
+        random.chance(0.7) ? who : other,
+        random.pick(['all', 'all', 'phone', 'tenant'] as const),
+      );
   }
 }
 
@@ -228,10 +235,10 @@ function signOut(who: Who, scope: Scope): ChatMove {
   return { do: 'sign-out', who, scope, by: 'site', again: false };
 }
 
-function order(chance: Chance, who: Who, at: Place, plain = 0): DeedMove {
-  const count = chance.is(plain) ? 0 : chance.pick([1, 1, 2, 3]);
+function order(random: SeededRandom, who: Who, at: Place, plain = 0): DeedMove {
+  const count = random.chance(plain) ? 0 : random.pick([1, 1, 2, 3]);
   const outcome = () =>
-    chance.weighted([
+    random.weighted([
       ['done', 8],
       ['failed', 1],
       ['unknown', 1],
@@ -241,35 +248,35 @@ function order(chance: Chance, who: Who, at: Place, plain = 0): DeedMove {
     who,
     ...at,
     deeds: Array.from({ length: count }, outcome),
-    token: token(chance),
-    ...streaming(chance),
+    token: token(random),
+    ...streaming(random),
   };
 }
 
 /** An answer takes about 20 ticks, in which its actions come first. */
-function streaming(chance: Chance): Streaming {
-  return { overSse: chance.is(0.4), stopAfter: chance.is(0.25) ? chance.below(16) : null };
+function streaming(random: SeededRandom): Streaming {
+  return { overSse: random.chance(0.4), stopAfter: random.chance(0.25) ? random.below(16) : null };
 }
 
-function decide(chance: Chance, who: Who, at: Place): Extract<DeedMove, { do: 'decide' }> {
-  const some = () => [1, 2, 3].filter(() => chance.is(0.5));
+function decide(random: SeededRandom, who: Who, at: Place): Extract<DeedMove, { do: 'decide' }> {
+  const some = () => [1, 2, 3].filter(() => random.chance(0.5));
   return {
     ...{ do: 'decide', who, of: who, ...at },
-    says: chance.weighted<() => 'all' | 'none' | number[]>([
+    says: random.weighted<() => 'all' | 'none' | number[]>([
       [() => 'all', 5],
       [() => 'none', 2],
       [some, 3],
     ])(),
-    by: chance.pick(['word', 'button']),
-    token: token(chance),
-    here: chance.is(0.85),
-    ...streaming(chance),
-    twice: chance.is(0.15),
+    by: random.pick(['word', 'button']),
+    token: token(random),
+    here: random.chance(0.85),
+    ...streaming(random),
+    twice: random.chance(0.15),
   };
 }
 
-function token(chance: Chance): 'none' | TokenKind {
-  return chance.weighted([
+function token(random: SeededRandom): 'none' | TokenKind {
+  return random.weighted([
     ['own', 12],
     ['none', 2],
     ['phone', 1],
@@ -279,9 +286,9 @@ function token(chance: Chance): 'none' | TokenKind {
   ] as const);
 }
 
-function link(chance: Chance, who: Who, platform: Platform, off: boolean): ChatMove {
+function link(random: SeededRandom, who: Who, platform: Platform, off: boolean): ChatMove {
   return {
-    ...{ do: 'link', who, platform, token: chance.pick(['own', 'own', 'own', 'phone', 'short'] as const) },
+    ...{ do: 'link', who, platform, token: random.pick(['own', 'own', 'own', 'phone', 'short'] as const) },
     ...{ target: who, off },
   };
 }

@@ -1,4 +1,4 @@
-import { Chance } from './chance.ts';
+import { randomOf, type SeededRandom } from '../support/chance.ts';
 import { type ChatMove, chatMoves, SCOPES } from './chat-histories.ts';
 import { type DeedMove, deedMoves } from './deed-histories.ts';
 import { EVERYBODY, RENEWALS, type Renewal, TOKEN_KINDS, type TokenKind, type Who } from './tokens.ts';
@@ -102,52 +102,52 @@ export interface History {
 
 /** Makes the history with this number. It is always the same for the same seed. @param only the only theme to play */
 export function makeHistory(seed: number, index: number, only: Theme | null = null): History {
-  const chance = new Chance(seed, index);
-  const drawn = chance.is(0.85) ? 'web' : 'chats';
+  const random = randomOf(seed, index);
+  const drawn = random.chance(0.85) ? 'web' : 'chats';
   const theme = only ?? drawn;
-  const moves = MOVES[theme](chance);
+  const moves = MOVES[theme](random);
   const renewals = new Map(
     theme === 'web'
       ? []
-      : EVERYBODY.map((who) => [who, chance.is(0.6) ? 'issued' : chance.pick(RENEWALS)] as const),
+      : EVERYBODY.map((who) => [who, random.chance(0.6) ? 'issued' : random.pick(RENEWALS)] as const),
   );
-  return { seed, index, hasCookie: chance.is(0.5), renewals, moves };
+  return { seed, index, hasCookie: random.chance(0.5), renewals, moves };
 }
 
-function webMoves(chance: Chance): Move[] {
-  const length = 2 + chance.below(3) + (chance.is(0.25) ? 2 : 0);
-  const moves: Move[] = chance.is(0.06) ? secondReader(chance) : [];
-  let intervals = chance.is(0.06) ? 1 : 0;
+function webMoves(random: SeededRandom): Move[] {
+  const length = 2 + random.below(3) + (random.chance(0.25) ? 2 : 0);
+  const moves: Move[] = random.chance(0.06) ? secondReader(random) : [];
+  let intervals = random.chance(0.06) ? 1 : 0;
   for (let number = 0; number < length; number++) {
-    if (intervals > 0 && number > 0 && chance.is(0.4)) {
+    if (intervals > 0 && number > 0 && random.chance(0.4)) {
       moves.push({ do: 'interval' });
       intervals--;
     }
-    const isRace = chance.is(0.12);
-    const one = () => webMove(chance, moves);
-    moves.push(isRace ? makeRace(chance, one) : one());
+    const isRace = random.chance(0.12);
+    const one = () => webMove(random, moves);
+    moves.push(isRace ? makeRace(random, one) : one());
   }
   return moves;
 }
 
-const MOVES: Readonly<Record<Theme, (chance: Chance) => Move[]>> = {
+const MOVES: Readonly<Record<Theme, (random: SeededRandom) => Move[]>> = {
   web: webMoves,
-  chats: (chance) => inOrder(chance, chatMoves(chance)),
-  deeds: (chance) => inOrder(chance, deedMoves(chance)),
+  chats: (random) => inOrder(random, chatMoves(random)),
+  deeds: (random) => inOrder(random, deedMoves(random)),
 };
 
 /** Moves of one list happen at the same time. */
-function inOrder(chance: Chance, lists: readonly Move[][]): Move[] {
+function inOrder(random: SeededRandom, lists: readonly Move[][]): Move[] {
   const moves = lists.map((at): Move => (at.length === 1 ? (at[0] as Move) : { do: 'race', moves: at }));
-  if (chance.is(0.06)) moves.splice(1 + chance.below(moves.length), 0, { do: 'interval' });
+  if (random.chance(0.06)) moves.splice(1 + random.below(moves.length), 0, { do: 'interval' });
   return moves;
 }
 
-function webMove(chance: Chance, before: readonly Move[]): Move {
-  const who = chance.pick(['attacker', 'victim'] as const);
+function webMove(random: SeededRandom, before: readonly Move[]): Move {
+  const who = random.pick(['attacker', 'victim'] as const);
   const spoken = before.flatMap((move) => (move.do === 'race' ? move.moves : [move])).filter(isSaid);
   const hasStream = spoken.some(({ via }) => via === 'sse');
-  const kind = chance.weighted([
+  const kind = random.weighted([
     ['say', 20],
     ['open', hasStream ? 10 : 0],
     ['stop', hasStream ? 1 : 0],
@@ -157,51 +157,53 @@ function webMove(chance: Chance, before: readonly Move[]): Move {
   ] as const);
   switch (kind) {
     case 'say':
-      return say(chance, who, spoken.length > 0);
+      return say(random, who, spoken.length > 0);
     case 'open':
     case 'stop':
-      return { do: kind, who, stream: ref(chance), opening: opening(chance, who) };
+      return { do: kind, who, stream: ref(random), opening: opening(random, who) };
     case 'lure':
       return { do: 'lure', text: 'a form of another site' };
     case 'plant':
-      return { do: 'plant', beside: chance.is(0.7) };
+      return { do: 'plant', beside: random.chance(0.7) };
     case 'sign-out':
-      return { do: kind, who, scope: chance.pick(SCOPES), by: 'site', again: false };
+      return { do: kind, who, scope: random.pick(SCOPES), by: 'site', again: false };
   }
 }
 
 /** Two people open a stream at once that belongs to nobody yet. */
-function secondReader(chance: Chance): Move[] {
-  const [one, other] = chance.is(0.5) ? (['victim', 'attacker'] as const) : (['attacker', 'victim'] as const);
-  const asker = chance.pick([one, other]);
+function secondReader(random: SeededRandom): Move[] {
+  const [one, other] = random.chance(0.5)
+    ? (['victim', 'attacker'] as const)
+    : (['attacker', 'victim'] as const);
+  const asker = random.pick([one, other]);
   const stream = { of: asker, back: 0 };
   const open = (who: Who, query: Opening['query']): Move => ({
     ...{ do: 'open', who, stream },
-    opening: { ...opening(chance, who), as: 'curl', query, after: 'none' },
+    opening: { ...opening(random, who), as: 'curl', query, after: 'none' },
   });
   return [
-    { ...say(chance, asker, false), via: 'sse', as: 'curl', token: 'none', key: 'none', opening: null },
+    { ...say(random, asker, false), via: 'sse', as: 'curl', token: 'none', key: 'none', opening: null },
     {
       do: 'race',
-      moves: [open(one, 'own'), open(other, chance.pick(['own', 'own', 'none', 'forged'] as const))],
+      moves: [open(one, 'own'), open(other, random.pick(['own', 'own', 'none', 'forged'] as const))],
     },
   ];
 }
 
-function makeRace(chance: Chance, one: () => Move): Move {
+function makeRace(random: SeededRandom, one: () => Move): Move {
   const first = one();
-  if (first.do === 'sign-out') return { do: 'race', moves: [first, raceOfSignOut(chance, first.who)] };
-  const isOpened = first.do === 'open' && chance.is(0.6);
+  if (first.do === 'sign-out') return { do: 'race', moves: [first, raceOfSignOut(random, first.who)] };
+  const isOpened = first.do === 'open' && random.chance(0.6);
   // Often, two people open the same stream at once.
   const other: Who = first.do === 'open' && first.who === 'victim' ? 'attacker' : 'victim';
-  const second: Move = isOpened ? { ...first, who: other, opening: opening(chance, other) } : one();
+  const second: Move = isOpened ? { ...first, who: other, opening: opening(random, other) } : one();
   const moves = [first, second.do === 'sign-out' ? one() : second].filter(({ do: is }) => is !== 'sign-out');
   return { do: 'race', moves: moves.map(withoutReuse) };
 }
 
 /** A message of the person who signs out at the same time. */
-function raceOfSignOut(chance: Chance, who: Who): Move {
-  const said = say(chance, who, true);
+function raceOfSignOut(random: SeededRandom, who: Who): Move {
+  const said = say(random, who, true);
   return { ...said, via: 'webchat', key: 'none', opening: null };
 }
 
@@ -217,22 +219,22 @@ function isSaid(move: Move): move is Extract<Move, { do: 'say' }> {
   return move.do === 'say';
 }
 
-function say(chance: Chance, who: Who, isLater: boolean): Extract<Move, { do: 'say' }> {
-  const via = chance.pick(['webchat', 'sse'] as const);
-  const session = chance.weighted<() => SessionChoice>([
+function say(random: SeededRandom, who: Who, isLater: boolean): Extract<Move, { do: 'say' }> {
+  const via = random.pick(['webchat', 'sse'] as const);
+  const session = random.weighted<() => SessionChoice>([
     [() => ({ is: 'none' }), 4],
-    [() => ({ is: 'known', ref: ref(chance) }), isLater ? 10 : 0],
-    [() => ({ is: 'chosen', number: chance.below(2) }), 3],
+    [() => ({ is: 'known', ref: ref(random) }), isLater ? 10 : 0],
+    [() => ({ is: 'chosen', number: random.below(2) }), 3],
     [() => ({ is: 'channel' }), 0.2],
   ])();
   return {
     do: 'say',
     who,
     via,
-    as: chance.pick(POSTERS),
+    as: random.pick(POSTERS),
     session,
-    user: chance.is(0.4) ? 'victim' : who,
-    token: chance.weighted<Brought>([
+    user: random.chance(0.4) ? 'victim' : who,
+    token: random.weighted<Brought>([
       ['none', 10],
       ['own', 6],
       ['null', 1.5],
@@ -250,25 +252,25 @@ function say(chance: Chance, who: Who, isLater: boolean): Extract<Move, { do: 's
       ['tenant', 1],
       ['garbage', 0.3],
     ]),
-    place: chance.pick(['header', 'body', 'metadata'] as const),
-    key: chance.weighted([
+    place: random.pick(['header', 'body', 'metadata'] as const),
+    key: random.weighted([
       ['none', 8],
       ['new', 2],
       ['again', isLater ? 2 : 0],
       ['reuse', isLater ? 0.3 : 0],
     ] as const),
-    fails: chance.is(0.03),
-    asks: chance.is(0.05),
-    opening: via === 'sse' && chance.is(0.5) ? opening(chance, who) : null,
+    fails: random.chance(0.03),
+    asks: random.chance(0.05),
+    opening: via === 'sse' && random.chance(0.5) ? opening(random, who) : null,
   };
 }
 
-function opening(chance: Chance, who: Who): Opening {
+function opening(random: SeededRandom, who: Who): Opening {
   const usual = who === 'victim' ? 'event-source' : 'curl';
   return {
-    as: chance.is(0.55) ? usual : chance.pick(READERS),
-    query: chance.is(0.75) ? 'none' : chance.pick(TOKEN_KINDS),
-    after: chance.weighted([
+    as: random.chance(0.55) ? usual : random.pick(READERS),
+    query: random.chance(0.75) ? 'none' : random.pick(TOKEN_KINDS),
+    after: random.weighted([
       ['none', 10],
       ['first', 2],
       ['all', 1],
@@ -276,6 +278,6 @@ function opening(chance: Chance, who: Who): Opening {
   };
 }
 
-function ref(chance: Chance): Ref {
-  return { of: chance.pick(['attacker', 'victim'] as const), back: chance.is(0.7) ? 0 : chance.below(3) };
+function ref(random: SeededRandom): Ref {
+  return { of: random.pick(['attacker', 'victim'] as const), back: random.chance(0.7) ? 0 : random.below(3) };
 }

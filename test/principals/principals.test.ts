@@ -1,31 +1,19 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { effort, isThorough } from '../support/effort.ts';
+import { defectsFit, runProgram } from '../support/random-runs.ts';
 import { DEFECTS } from './defects.ts';
 
-const ROOT = resolve(import.meta.dirname, '../..');
 /** With fewer garbage collections, the histories need a sixth less CPU time. */
 const MEMORY = ['--min-semi-space-size=64', '--max-semi-space-size=64', '--initial-heap-size=1000'];
 const PROGRAM = [...MEMORY, resolve(import.meta.dirname, 'run.ts')];
 
-/**
- * Runs `run.ts` in a separate process, because it replaces the clock, and inserts defects while the sources
- * load.
- */
-function principals(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  return new Promise((done) => {
-    const child = execFile(process.execPath, [...PROGRAM, ...options], (_error, stdout, stderr) => {
-      done({ code: child.exitCode, stdout, stderr });
-    });
-  });
-}
+const principals = (...options: string[]) => runProgram(...PROGRAM, ...options);
 
 describe('an attacker, a victim and a colleague', () => {
   it.each(
     effort<string[][]>(
-      [['--histories', '110']],
+      [['--histories', '70']],
       [
         ['--histories', '170000', '--theme', 'web'],
         ['--histories', '30000', '--theme', 'chats'],
@@ -37,13 +25,7 @@ describe('an attacker, a victim and a colleague', () => {
     expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
   });
 
-  it.each(Object.entries(DEFECTS))(
-    'play against sources that the defect %s still fits: each text that it replaces occurs once',
-    (_name, { changes }) => {
-      for (const { file, from } of changes)
-        expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);
-    },
-  );
+  defectsFit(DEFECTS);
 
   it.each(Object.entries(DEFECTS).slice(0, effort(1, Object.keys(DEFECTS).length)))(
     'reveal a broken rule of the service if the defect %s is inserted',

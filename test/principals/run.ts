@@ -4,6 +4,7 @@
  * in its shortest form, or the histories that a starved machine did not let it judge, and exits with 1.
  */
 import { parseArgs } from 'node:util';
+import { elapsed, secondsSince } from '../support/elapsed.ts';
 import { DEFECTS } from './defects.ts';
 import { putBack } from './put-back.ts';
 
@@ -65,18 +66,10 @@ async function run(): Promise<number> {
     process.stdout.write(`${report(found.shortest, found.original)}\n`);
     return 1;
   }
-  const { user, system } = process.cpuUsage();
-  const cpu = ((user + system) / 1e6).toFixed(1);
   const judged = count * from.length - unjudged.length;
-  process.stdout.write(
-    `${judged} histories of seed ${seed} obey the rules (${secondsSince(began)} s, ${cpu} s of CPU)\n`,
-  );
+  process.stdout.write(`${judged} histories of seed ${seed} obey the rules (${elapsed(began)})\n`);
   if (unjudged.length === 0) return 0;
   const list = unjudged.map(({ index, why }) => `${index} (${why})`).join(', ');
   process.stdout.write(`${unjudged.length} histories were not judged: ${list}\n`);
   return 1;
-}
-
-function secondsSince(began: number): string {
-  return ((performance.now() - began) / 1000).toFixed(1);
 }

@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { elapsed, secondsSince } from '../support/elapsed.ts';
 import { rewriteSources } from '../support/rewrite-sources.ts';
 import { BUGS } from './bugs.ts';
 import type { SimulatedRun } from './simulate.ts';
@@ -80,8 +81,7 @@ async function runSeeds(): Promise<number> {
     if (!values['go-on']) return 1;
   }
   print([...stats].sort().map(([word, times]) => `${String(times).padStart(8)} ${word}`));
-  const { user, system } = process.cpuUsage();
-  printError(`${secondsSince(began)} s, ${((user + system) / 1e6).toFixed(1)} s of CPU`);
+  printError(elapsed(began));
   print([wrong === 0 ? `${seeds.length} seeds passed` : `${wrong} of ${seeds.length} seeds failed`]);
   return wrong === 0 ? 0 : 1;
 }
@@ -120,8 +120,4 @@ function print(lines: readonly string[]): void {
 
 function printError(line: string): void {
   process.stderr.write(`${line}\n`);
-}
-
-function secondsSince(began: number): string {
-  return ((performance.now() - began) / 1000).toFixed(1);
 }

@@ -1,33 +1,16 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { effort } from '../support/effort.ts';
+import { defectsFit, runProgram } from '../support/random-runs.ts';
 import { BUGS } from './bugs.ts';
 
-const ROOT = resolve(import.meta.dirname, '../..');
 const RUN = resolve(import.meta.dirname, 'run.ts');
 /** The bugs that are inserted: one, or all of them in `npm run test:thorough`. */
 const INSERTED = effort<readonly string[]>(['written-before-journal'], Object.keys(BUGS));
 /** The seeds that find a bug. */
 const FINDING = new Set(Object.values(BUGS).map(({ seed }) => seed));
 
-/**
- * Runs the simulation in a separate process, because the simulation replaces random numbers and time, and inserts bugs
- * while the sources load.
- */
-function simulate(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  return new Promise((done) => {
-    const child = execFile(
-      process.execPath,
-      [RUN, ...options],
-      { maxBuffer: 2 ** 26 },
-      (_error, stdout, stderr) => {
-        done({ code: child.exitCode, stdout, stderr });
-      },
-    );
-  });
-}
+const simulate = (...options: string[]) => runProgram(RUN, ...options);
 
 describe('two daemons on one store', () => {
   it('answer each message once or report a failure, in random runs', { timeout: 600_000 }, async () => {
@@ -43,13 +26,7 @@ describe('two daemons on one store', () => {
     expect(all.stdout).toContain(alone.stdout.replace('1 seeds passed', '10 seeds passed'));
   });
 
-  it.each(Object.entries(BUGS))(
-    'run from sources that still fit the bug %s: each text that it replaces occurs exactly once',
-    (_name, { changes }) => {
-      for (const { file, from } of changes)
-        expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);
-    },
-  );
+  defectsFit(BUGS);
 
   it.each(INSERTED)('show the expected failure with the bug %s', { timeout: 120_000 }, async (name) => {
     const bug = BUGS[name] as (typeof BUGS)[string];

@@ -5,6 +5,8 @@ export interface SeededRandom {
   /** A whole number, 0 ≤ result < `below`. */
   below(below: number): number;
   pick<T>(from: readonly T[]): T;
+  /** One of these, each with its weight. */
+  weighted<T>(from: readonly (readonly [T, number])[]): T;
   /** True with this probability, 0 to 1. */
   chance(probability: number): boolean;
   bytes(length: number): Buffer;
@@ -18,6 +20,14 @@ export function randomFrom(seed: number): SeededRandom {
     next,
     below,
     pick: <T>(from: readonly T[]) => from[below(from.length)] as T,
+    weighted<T>(from: readonly (readonly [T, number])[]) {
+      let left = next() * from.reduce((sum, [, weight]) => sum + weight, 0);
+      for (const [one, weight] of from) {
+        left -= weight;
+        if (left < 0) return one;
+      }
+      return from.at(-1)?.[0] as T;
+    },
     chance: (probability) => next() < probability,
     bytes: (length) => Buffer.from(Uint8Array.from({ length }, () => below(256))),
     shuffled<T>(items: readonly T[]) {
@@ -29,6 +39,14 @@ export function randomFrom(seed: number): SeededRandom {
       return left;
     },
   };
+}
+
+/** The random numbers of the history with this index: other numbers for each, also for adjacent seeds. */
+export function randomOf(seed: number, index: number): SeededRandom {
+  const random = randomFrom(Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35));
+  // The first numbers are skipped, because they are similar for adjacent seeds.
+  for (let skipped = 0; skipped < 3; skipped++) random.next();
+  return random;
 }
 
 /** Mulberry32: small, fast, good enough for choosing test cases. */
