@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/command.ts';
 import { command } from '../support/command.ts';
 import { agentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
@@ -53,12 +52,5 @@ describe('a command that runs in the process of a test', () => {
   ])('has the same output and exit code as the program: %s', async (args, input) => {
     const options = { cwd: daemon.directory, env: exchange.env(daemon.directory), input };
     expect(await command(args, options)).toEqual(await agentd(args, options));
-  });
-
-  it.each(COMMANDS)('shows its help: $name', async ({ name, summary }) => {
-    const { code, stdout, stderr } = await command([...name.split(' '), '--help'], { base: false });
-    expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toContain(`Usage: agentd ${name}`);
-    expect(stdout).toContain(summary);
   });
 });

@@ -144,7 +144,7 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     expect(rest.events.length).toBeGreaterThan(0);
   });
 
-  it('take over the messages of a daemon that is killed', async () => {
+  it.runIf(isThorough)('take over the messages of a daemon that is killed', async () => {
     const held = Promise.withResolvers<void>();
     const killed = await start();
     exchange.holdRun = ({ pid }) => (pid === killed.pid ? held.promise : Promise.resolve());

@@ -83,9 +83,17 @@ function statusOf(url: string, agent: Agent | false, message: string): Promise<n
 }
 
 describe.skipIf(withoutNotify)('a daemon that inherits its socket', () => {
-  it.each([
+  it.each<[string, Record<string, string>]>([
     ['without a delay', {}],
-    ['with a delay in which it is not ready', { ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '1' }],
+    ...effort<[string, Record<string, string>][]>(
+      [],
+      [
+        [
+          'with a delay in which it is not ready',
+          { ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '1' },
+        ],
+      ],
+    ),
   ])('refuses no request of many clients while it is restarted, %s', async (_title, env) => {
     const running = await start(env);
     let isOver = false;

@@ -12,6 +12,7 @@ export const THOROUGH = [
   'test/contract/kernel-postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
   'test/e2e/channel-tutorial.test.ts',
+  'test/e2e/collecting.test.ts',
   'test/e2e/container.test.ts',
   'test/e2e/load.test.ts',
   'test/e2e/memory-postgres.test.ts',

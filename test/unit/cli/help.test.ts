@@ -41,9 +41,12 @@ describe('agentd help', () => {
     expect(lines.length).toBeLessThanOrEqual(72);
   });
 
-  it('fits 80 columns for each command, but for the commands to type', async () => {
-    for (const { name } of COMMANDS) {
-      const { stdout } = await run(...name.split(' '), '--help');
+  it('shows the usage and the summary of each command, within 80 columns but for the commands to type', async () => {
+    for (const { name, summary } of COMMANDS) {
+      const { code, stdout, stderr } = await run(...name.split(' '), '--help');
+      expect([code, stderr], name).toEqual([0, '']);
+      expect(stdout, name).toContain(`Usage: agentd ${name}`);
+      expect(stdout, name).toContain(summary);
       const long = stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('  $ '));
       expect(long, name).toEqual([]);
     }
