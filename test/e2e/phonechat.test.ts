@@ -1,41 +1,27 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { GROUP_ID } from '../../plugins/phonechat/simulator.ts';
 import { Dictation } from '../support/dictation.ts';
-import type { PlatformAnswer } from '../support/fake-platform.ts';
 import { NUMBER_ID, Phonechat } from '../support/phonechat.ts';
 
-let shared: Phonechat;
+/** One daemon. Each test has its own users. */
+let here: Phonechat;
 let dictation: Dictation;
 
 beforeAll(async () => {
-  shared = await Phonechat.prepare();
+  here = await Phonechat.prepare();
   dictation = await Dictation.start();
-  await shared.start({ ...dictation.env, LOG_LEVEL: 'DEBUG' });
+  await here.start({ ...dictation.env, LOG_LEVEL: 'DEBUG' });
 });
 
 afterAll(async () => {
-  await shared.stop();
+  await here.stop();
   await dictation.close();
 });
 
-/**
- * The daemon under test. Most tests share one daemon, and each of them has its own users. Some tests start another
- * daemon with other settings.
- */
-let here: Phonechat;
-
 beforeEach(() => {
-  here = shared;
   here.meet();
   dictation.forget();
 });
-
-/** The first sends get these answers. Later sends get the usual answers of the fake platform. */
-function failSends(...answers: PlatformAnswer[]): void {
-  const left = [...answers];
-  here.platform.answer = ({ body }) =>
-    body.includes('"type":"text","text"') ? (left.shift() ?? null) : null;
-}
 
 describe('a message', () => {
   it('is answered through the platform, after the 200 response, from the number to which it was sent', async () => {
@@ -58,34 +44,6 @@ describe('a message', () => {
       turns: [{ outcome: 'answered' }],
     });
   });
-
-  it('is read from each entry and change of a delivery, and each sender is answered, in order', async () => {
-    for (const word of ['one', 'two', 'three', 'four']) {
-      dictation.say(word, `re: ${word}`);
-      dictation.end(word);
-    }
-    expect((await here.post(here.sample('many'))).status).toBe(200);
-    expect(await here.texts(here.ada, 3)).toEqual(['re: one', 're: three', 're: four']);
-    const texts = await here.texts(here.bob, 2);
-    expect([...texts].sort()).toEqual([
-      'I can only read text, not pictures. Please describe it in words.',
-      're: two',
-    ]);
-  });
-});
-
-describe('a message that cannot be read', () => {
-  it.each(['image', 'audio', 'sticker', 'location', 'contacts', 'order', 'interactive-form', 'video'])(
-    'gets one reply that says so, even if it is delivered several times: %s',
-    async (name) => {
-      for (let n = 0; n < 3; n++) expect((await here.post(here.sample(name))).status).toBe(200);
-      await here.deliver({ text: 'count 1' });
-      await here.texts(here.ada, 2);
-      const texts = here.platform.textsTo(here.ada).filter((text) => text !== 'word1');
-      expect(texts).toEqual([expect.stringMatching(/^I can only read text, not .+\. Please describe it/)]);
-      expect(dictation.runs).toEqual([]);
-    },
-  );
 });
 
 describe('the recipient of a reply', () => {
@@ -101,33 +59,6 @@ describe('the recipient of a reply', () => {
   });
 });
 
-describe('a reply that the platform refuses', () => {
-  it('is kept if the credentials are refused, and the health endpoint reports the refusal without secrets', async () => {
-    const to = here.daemon;
-    const access_token = here.env.PHONECHAT_ACCESS_TOKEN ?? '';
-    failSends({
-      status: 401,
-      body: {
-        error: { message: `Malformed access token ${access_token}`, type: 'OAuthException', code: 190 },
-      },
-    });
-    await here.deliver({ text: 'count 1' });
-    await to.logged(({ failure }) => String(failure).startsWith('delivery_failed: status 401, code 190'));
-    const state = async () => {
-      const health = (await (await fetch(`${to.url}/`)).json()) as { adapters: Record<string, object> };
-      return health.adapters.phonechat;
-    };
-    expect(await state()).toEqual({
-      status: 'degraded',
-      detail: 'the platform refuses PHONECHAT_ACCESS_TOKEN: it is wrong or has expired',
-    });
-    expect(to.stderr()).not.toContain(access_token);
-    await here.deliver({ text: 'count 2' });
-    await here.texts(here.ada, 1);
-    await expect.poll(state).toEqual({ status: 'ok' });
-  });
-});
-
 describe('statuses', () => {
   it('are acknowledged and counted; failures are logged with their reason', async () => {
     const to = here.daemon;
@@ -138,4 +69,54 @@ describe('statuses', () => {
     expect(failed).toMatchObject({ level: 'warn', title: 'Re-engagement message' });
     expect(JSON.stringify(failed)).not.toContain(here.ada);
   });
+});
+
+describe('a webhook of 4 MiB, larger than the platform sends after an outage', () => {
+  const LARGEST = 4 * 1024 * 1024;
+  /** Makes a body with one message and as many statuses as fit. */
+  function large(): string {
+    const { entry, ...rest } = JSON.parse(
+      here.sample('text').replace(/"body": "[^"]+"/, '"body": "count 1"'),
+    ) as {
+      entry: [{ changes: [{ value: { messages: object[]; statuses?: object[] } }] }];
+    };
+    const { value } = entry[0].changes[0];
+    const statuses: object[] = [];
+    value.statuses = statuses;
+    const status = { id: 'wamid.x', status: 'delivered', timestamp: '1758254144', recipient_id: '1' };
+    const room = LARGEST - JSON.stringify({ ...rest, entry }).length;
+    for (let left = room; left > 100; left -= 100)
+      statuses.push({ ...status, id: 'x'.repeat(99 - JSON.stringify({ ...status, id: '' }).length) });
+    const body = JSON.stringify({ ...rest, entry });
+    return body + ' '.repeat(LARGEST - body.length);
+  }
+
+  it('is accepted as a whole, but refused without a valid signature', async () => {
+    const body = large();
+    expect(Buffer.byteLength(body)).toBe(LARGEST);
+    const before = here.platform.textsTo(here.ada).length;
+    for (const signature of ['', 'sha256=00', here.signature(body, 'another')]) {
+      const answer = await here.post(body, { 'X-Hub-Signature-256': signature });
+      expect(answer.status).toBe(401);
+    }
+    expect(here.platform.textsTo(here.ada)).toHaveLength(before);
+    expect((await here.post(body)).status).toBe(200);
+    await here.texts(here.ada, before + 1);
+    expect((await here.post(`${body} `)).status).toBe(413);
+  });
+});
+
+it('the challenge is returned as text', async () => {
+  const right = {
+    'hub.mode': 'subscribe',
+    'hub.verify_token': here.env.PHONECHAT_VERIFY_TOKEN ?? '',
+    'hub.challenge': '1158201444',
+  };
+  const answer = await fetch(`${here.daemon.url}/webhook/phonechat?${new URLSearchParams(right)}`);
+  expect([answer.status, answer.headers.get('Content-Type'), await answer.text()]).toEqual([
+    200,
+    'text/plain; charset=utf-8',
+    '1158201444',
+  ]);
+  expect(answer.headers.get('X-Content-Type-Options')).toBe('nosniff');
 });

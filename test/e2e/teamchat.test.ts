@@ -1,19 +1,28 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { sample } from '../fixtures/teamchat/sample.ts';
-import { CHANNEL, problemOf, Workspace, words } from '../support/teamchat.ts';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from '../../plugins/teamchat/parse.ts';
+import { sample, sampleNames } from '../fixtures/teamchat/sample.ts';
+import { readAll } from '../support/daemon.ts';
+import { CHANNEL, Workspace, words } from '../support/teamchat.ts';
+import { token } from '../support/tokens.ts';
 
-// Tests agentd-teamchat(7) with one daemon. Each test has its own users. Tests that need a separate daemon are in
-// teamchat-trouble.test.ts, and tests of links are in teamchat-linking.test.ts.
+// Tests agentd-teamchat(7), and agentd-message(7), "The inbox", on teamchat. Tests of links are in
+// teamchat-linking.test.ts.
 
 let work: Workspace;
 beforeAll(async () => {
   work = await Workspace.open();
   await work.run();
 });
-afterEach(() => {
-  work.platform.answer = () => null;
-});
 afterAll(() => work.close());
+
+/** For a test that needs a separate daemon. */
+async function ownWorkspace(): Promise<Workspace> {
+  const own = await Workspace.open();
+  onTestFinished(() => own.close());
+  return own;
+}
 
 describe('a direct message', () => {
   it('is answered where it was written, after the 200 response, in one session for all direct messages of a user', async () => {
@@ -42,45 +51,6 @@ describe('a mention in a channel', () => {
   });
 });
 
-describe('a message that arrives more than once', () => {
-  it('is answered once, however often and in whichever event it is delivered, and whatever the retry header says', async () => {
-    const event = work.platform.event({ user: 'U0C1', text: 'count 1', place: 'group', thread: 'c1' });
-    const first = work.platform.simulator.delivery(event, work.platform.settings);
-    const retried = (attempt: number) => ({
-      ...first,
-      headers: {
-        ...first.headers,
-        'X-Slack-Retry-Num': String(attempt),
-        'X-Slack-Retry-Reason': 'http_timeout',
-      },
-    });
-    // The first delivery may be a retry, and the last delivery is a different event for the same message.
-    for (const attempt of [3, 1, 2])
-      expect((await work.platform.post(work.daemon, retried(attempt))).status).toBe(200);
-    expect((await work.deliver(event)).status).toBe(200);
-    await work.deliver({ user: 'U0C1', text: 'count 2', place: 'group', thread: 'c1' });
-    const { ts, thread_ts } = (JSON.parse(first.body) as { event: { ts: string; thread_ts: string } }).event;
-    expect(await work.texts(CHANNEL, 2, thread_ts)).toEqual([words(1), words(2)]);
-    const line = `[LoopGuard] DUPLICATE platform=teamchat user=U0C1 message_id=${CHANNEL}:${ts}`;
-    expect(work.lines('[LoopGuard] DUPLICATE').filter((told) => told.includes('U0C1'))).toEqual([
-      line,
-      line,
-      line,
-    ]);
-  });
-});
-
-describe('the signature check', () => {
-  it('refuses a body with one changed byte, and uses no part of it', async () => {
-    const event = work.platform.event({ user: 'U0D1', text: 'count 1' });
-    const request = work.platform.simulator.delivery(event, work.platform.settings);
-    const altered = { ...request, body: request.body.replace('count 1', 'count 2') };
-    expect(problemOf(await work.platform.post(work.daemon, altered))).toEqual([401, 'invalid_signature']);
-    expect((await work.platform.post(work.daemon, request)).status).toBe(200);
-    expect(await work.texts('D0D1', 1)).toEqual([words(1)]);
-  });
-});
-
 describe('a delivery', () => {
   it('answers the challenge', async () => {
     const { status, text } = await work.send({ body: JSON.stringify(sample('url-verification')) });
@@ -100,28 +70,54 @@ describe('a delivery', () => {
   });
 });
 
-describe('an edit', () => {
-  it('replaces the text until the turn of the message begins; a later edit is ignored and logged', async () => {
-    const user = 'U0F1';
-    await work.deliver({ user, text: 'first', number: 900_003 });
-    await work.deliver({ user, text: 'count 1', number: 900_004 });
-    await work.dictation.begun('first');
-    await work.deliver({ user, kind: 'edit', text: 'too late', number: 900_003 });
-    await work.deliver({ user, kind: 'edit', text: 'count 2', number: 900_004 });
-    work.dictation.say('first', 'done');
-    work.dictation.end('first');
-    expect(await work.texts('D0F1', 2)).toEqual(['done', words(2)]);
-    expect(work.lines('edit ignored')).toHaveLength(1);
-  });
+it('every documented delivery is acknowledged; only messages of people to the bot are answered', async () => {
+  const own = await ownWorkspace();
+  const { log, logged } = await own.run({ AGENT_RUNTIME: 'builtin' });
+  const spoken = new Set<string>();
+  for (const name of sampleNames()) {
+    const parsed = parse(sample(name), null);
+    if (parsed.kind === 'message') spoken.add(String(parsed.message.message_id));
+    // The same notice is sent to the same place at most once every 3 seconds.
+    if (parsed.kind === 'unreadable') spoken.add(`${parsed.reply_to.channel} ${parsed.notice}`);
+    expect((await own.send({ body: JSON.stringify(sample(name)) })).status, name).toBe(200);
+  }
+  await own.platform.until(() => own.posts().length >= spoken.size);
+  await own.deliver({ text: 'hello' });
+  await own.texts('D0ADA', 1);
+  expect(own.posts()).toHaveLength(spoken.size + 1);
+  await logged(({ msg }) =>
+    String(msg).startsWith('the app was removed from the workspace (tokens_revoked)'),
+  );
+  const unwell = log().filter(({ level }) => level !== 'info' && level !== 'debug');
+  expect(unwell.map(({ level, msg }) => `${level}: ${msg}`)).toEqual([
+    'warn: the platform drops events of this app: there are too many of them',
+    'warn: the app was removed from the workspace (app_uninstalled)',
+    'warn: the app was removed from the workspace (tokens_revoked)',
+  ]);
 });
 
-describe('a reply', () => {
-  it('mentions nobody', async () => {
-    await work.deliver({ user: 'U0G5', text: 'loud' });
-    work.dictation.say('loud', '<!channel> <!here> @everyone <@U0GRACE> & all');
-    work.dictation.end('loud');
-    const [text] = await work.texts('D0G5', 1);
-    expect(text).not.toMatch(/<[!@]|@(?:channel|here|everyone)/);
-    expect(work.posts('D0G5')[0]).toMatchObject({ parse: 'none', link_names: 'false' });
-  });
+it('the secrets of the channel, and tokens that people type, are in no log and no file', async () => {
+  const own = await ownWorkspace();
+  const { stop, stdout, stderr } = await own.run({ LOG_LEVEL: 'DEBUG' });
+  const typed = await token({ sub: 'eve' });
+  const failures = [
+    { status: 500 },
+    { status: 200, body: 'nonsense' },
+    { status: 429, headers: { 'Retry-After': '1' } },
+  ];
+  own.platform.answer = ({ path }) => (path === '/chat.postMessage' ? (failures.shift() ?? null) : null);
+  await own.deliver({ text: 'count 1' });
+  await own.texts('D0ADA', 1);
+  await own.deliver({ text: `look: ${typed}` });
+  own.dictation.say('look: [token]', 'fine');
+  own.dictation.end('look: [token]');
+  await own.texts('D0ADA', 2);
+  await own.deliver({ bad_signature: true });
+  await stop();
+  const state = join(own.directory, 'state');
+  const left = readAll(readdirSync(state).map((name) => join(state, name))) + stdout() + stderr();
+  expect(left).toContain('look: [token]');
+  const { TEAMCHAT_BOT_TOKEN, TEAMCHAT_SIGNING_SECRET } = own.platform.env;
+  for (const secret of [TEAMCHAT_BOT_TOKEN?.slice(5), TEAMCHAT_SIGNING_SECRET, typed.split('.')[1]])
+    expect(left).not.toContain(secret);
 });

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeModel } from '../support/fake-model.ts';
-import { gate, type Shop, startShop, startShopProcess } from '../support/shop.ts';
-import { token } from '../support/tokens.ts';
+import { type Shop, startShop, startShopProcess } from '../support/shop.ts';
 import type { Answer } from '../support/webchat.ts';
 
 // Tests agentd-service(7), "POST /webchat/message", with its errors and its Idempotency-Key.
@@ -151,53 +150,6 @@ describe('An agent that fails', () => {
   });
 });
 
-describe('An overloaded daemon', () => {
-  test('answers 503 unavailable with Retry-After if AGENT_QUEUE_MAX messages wait, or if a message has waited for AGENT_QUEUE_WAIT_SECONDS', async () => {
-    const narrow = await startShop({
-      env: { AGENT_CONCURRENCY: '1', AGENT_QUEUE_MAX: '1', AGENT_QUEUE_WAIT_SECONDS: '1' },
-    });
-    const held = gate();
-    try {
-      narrow.api.misbehave('/users', { wait: held.opened }, 1);
-      const asked = narrow.api.next('/users');
-      const running = narrow.say({ ...HELLO, message: 'ada@example.com' });
-      await asked;
-      // Of two more messages, one waits in the queue for the maximum time, and the other finds the queue full.
-      const others = await Promise.all([
-        narrow.say({ ...HELLO, user_id: 'second' }),
-        narrow.say({ ...HELLO, user_id: 'third' }),
-      ]);
-      for (const answer of others) {
-        expectProblem(answer, 503, 'unavailable');
-        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-      }
-      expect(others.map((answer) => answer.body.detail).sort()).toEqual([
-        'The message waited too long for its session or for a run.',
-        'Too many messages are waiting for an answer.',
-      ]);
-      held.open();
-      expect((await running).status).toBe(200);
-      expect((await narrow.say(HELLO)).status).toBe(200);
-    } finally {
-      held.open();
-      await narrow.stop();
-    }
-  });
-});
-
-describe('an unexpected error', () => {
-  test('causes 500 internal_error without internal details; the log has the error with the request id', async () => {
-    const answer = await unusual.say(HELLO, { path: '/broken', headers: { 'X-Request-Id': 'defect-1' } });
-    expectProblem(answer, 500, 'internal_error');
-    expect(JSON.stringify(answer.body)).not.toContain('inner detail');
-    const line = await unusual.daemon.logged(
-      (entry) => entry.request_id === 'defect-1' && entry.level === 'error',
-    );
-    expect(JSON.stringify(line)).toContain('the inner detail');
-    expect((await unusual.say(HELLO, { path: '/api/chat' })).status).toBe(200);
-  });
-});
-
 describe('X-Request-Id', () => {
   const idOf = async (given?: string, body: unknown = HELLO) => {
     const headers = given === undefined ? {} : { 'X-Request-Id': given };
@@ -212,60 +164,6 @@ describe('X-Request-Id', () => {
     const lines = shop.daemon.log().filter((line) => line.request_id === 'on-every-line');
     expect(lines.map((line) => line.msg)).toContain('tool uses default credentials: no_jwt_context');
   });
-});
-
-describe('CORS', () => {
-  const ask = (method: string, headers: Record<string, string>, path = '/webchat/message') =>
-    fetch(`${shop.daemon.url}${path}`, {
-      method,
-      headers: { 'Content-Type': 'application/json', ...headers },
-      ...(method === 'POST' ? { body: JSON.stringify(HELLO) } : {}),
-    });
-  const list = (header: string | null) => (header ?? '').split(', ');
-
-  test('an allowed origin may read the response and its documented headers', async () => {
-    const { headers } = await ask('POST', { Origin: SITE });
-    expect(headers.get('access-control-allow-origin')).toBe(SITE);
-    expect(headers.get('access-control-allow-credentials')).toBe('true');
-    expect(headers.get('vary')).toMatch(/\borigin\b/i);
-    expect(list(headers.get('access-control-expose-headers'))).toEqual(
-      expect.arrayContaining([
-        'X-Request-Id',
-        'Retry-After',
-        'RateLimit',
-        'RateLimit-Policy',
-        'Idempotency-Replayed',
-      ]),
-    );
-  });
-});
-
-test('security headers are on every response', async () => {
-  const { url } = shop.daemon;
-  const responses = await Promise.all([
-    fetch(url),
-    fetch(`${url}/nowhere`),
-    fetch(`${url}/webchat/message`, {
-      method: 'OPTIONS',
-      headers: { Origin: SITE, 'Access-Control-Request-Method': 'POST' },
-    }),
-    fetch(`${url}/webchat/message`, { method: 'POST', body: '{' }),
-    fetch(`${url}/webchat/message`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(HELLO),
-    }),
-  ]);
-  expect(responses.map((response) => response.status)).toEqual([200, 404, 204, 415, 200]);
-  for (const { headers } of responses) {
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-    expect(headers.get('x-frame-options')).toBe('DENY');
-    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('x-request-id')).toMatch(/\S/);
-    expect(headers.get('x-powered-by')).toBeNull();
-    expect(headers.get('server')).toBeNull();
-  }
 });
 
 describe('Idempotency-Key', () => {
@@ -283,19 +181,6 @@ describe('Idempotency-Key', () => {
     await shop.daemon.logged(
       (line) => line.msg === '[LoopGuard] DUPLICATE platform=webchat user=visitor message_id=repeat-1',
     );
-  });
-
-  test('a repeat while the first request is still running gets 409 duplicate_in_progress', async () => {
-    const held = gate();
-    shop.api.misbehave('/users', { wait: held.opened }, 1);
-    const asked = shop.api.next('/users');
-    const body = { ...HELLO, message: 'ada@example.com' };
-    const first = keyed('running-1', body);
-    await asked;
-    expectProblem(await keyed('running-1', body), 409, 'duplicate_in_progress');
-    held.open();
-    expect((await first).status).toBe(200);
-    expect(replayed(await keyed('running-1', body))).toBe('true');
   });
 
   test('after a restart of the daemon, the stored answer is replayed, and the key of an interrupted run can be used again', async () => {
@@ -322,62 +207,5 @@ describe('Idempotency-Key', () => {
     } finally {
       await rm(directory, { recursive: true });
     }
-  });
-});
-
-describe('The rate limit', () => {
-  let strict: Shop;
-  beforeAll(async () => {
-    strict = await startShop({
-      env: {
-        RATE_LIMIT_ANONYMOUS_MAX: '3',
-        RATE_LIMIT_TOKEN_MAX: '4',
-        RATE_LIMIT_WINDOW_SECONDS: '2',
-        TRUST_PROXY: '1',
-      },
-    });
-  });
-  afterAll(() => strict.stop());
-
-  /** Sends this many requests from one address. @returns their statuses */
-  async function statuses(
-    count: number,
-    address: string,
-    options: { body?: unknown; bearer?: string } = {},
-  ): Promise<number[]> {
-    const all: number[] = [];
-    for (let index = 0; index < count; index++) {
-      const answer = await strict.say(options.body ?? { ...HELLO, user_id: `visitor-${index}` }, {
-        headers: { 'X-Forwarded-For': address },
-        ...(options.bearer === undefined ? {} : { bearer: options.bearer }),
-      });
-      all.push(answer.status);
-    }
-    return all;
-  }
-
-  test('counts per address if there is no token, whatever the user_id, and answers 429 above the limit', async () => {
-    const headers = { 'X-Forwarded-For': '192.0.2.1' };
-    const first = await strict.say(HELLO, { headers });
-    expect(first.headers.get('ratelimit-policy')).toBe('"address";q=3;w=2');
-    expect(first.headers.get('ratelimit')).toMatch(/^"address";r=2;t=\d+$/);
-    expect(await statuses(2, '192.0.2.1')).toEqual([200, 200]);
-    const refused = await strict.say(HELLO, { headers });
-    expectProblem(refused, 429, 'rate_limited');
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(refused.headers.get('ratelimit-policy')).toBe('"address";q=3;w=2');
-    expect(refused.headers.get('ratelimit')).toMatch(/^"address";r=0;t=[12]$/);
-    expect(await statuses(1, '192.0.2.2')).toEqual([200]);
-  });
-
-  test('counts per person if the token is valid, over all addresses, users and sessions', async () => {
-    const bearer = await token({ sub: 'limited' });
-    const all: number[] = [];
-    for (let index = 0; index < 5; index++)
-      all.push(...(await statuses(1, `192.0.2.${10 + index}`, { bearer })));
-    expect(all).toEqual([200, 200, 200, 200, 429]);
-    const other = await token({ sub: 'limited', claims: { tenant_id: 'other' } });
-    expect(await statuses(1, '192.0.2.10', { bearer: other })).toEqual([200]);
-    expect(await statuses(1, '192.0.2.10')).toEqual([200]);
   });
 });

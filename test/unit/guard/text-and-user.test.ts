@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { circuitLine, duplicateLine, turnLimitLine } from '../../../src/daemon/guard/lines.ts';
+import { circuitLine, duplicateLine, turnLimitLine, verdictLine } from '../../../src/daemon/guard/lines.ts';
 import { guardUser, textHash } from '../../../src/daemon/guard/user.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 
@@ -68,6 +68,13 @@ describe('the log lines of the guard', () => {
     expect(circuitLine(user, { ...open, reason: 'repetition', count: 3, max: 2 })).toBe(
       '[LoopGuard] CIRCUIT_OPEN reason=repetition count=3 platform=chat user=ada',
     );
+  });
+
+  it('have their counters in the trace, too', () => {
+    expect(verdictLine({ ...open, repeated: false, reason: 'rate_limit', count: 6, max: 5 })).toEqual({
+      reason: 'rate_limit',
+      detail: { count: 6, max: 5, blocked: 1, retry_after_ms: 1 },
+    });
   });
 
   it('quote an id that could be mistaken for several words', () => {

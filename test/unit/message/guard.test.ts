@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { guardLimits } from '../../../src/daemon/guard/verdict.ts';
 import { guard, guardedOnArrival } from '../../../src/daemon/message/guard.ts';
 import {
   aMessage,
@@ -47,9 +48,35 @@ describe('guard', () => {
   it('blocks a message if its session has had the maximum number of turns, and returns no time to wait', async () => {
     await runStep(world, guard, message());
     await runStep(world, guard, message());
-    await expect(runStep(world, guard, message())).rejects.toMatchObject({
-      members: { reason: 'turn_limit' },
-      retryAfter: undefined,
+    const refused = { members: { reason: 'turn_limit' }, retryAfter: undefined };
+    for (let sent = 0; sent < 2; sent++)
+      await expect(runStep(world, guard, message())).rejects.toMatchObject(refused);
+    // Only the first of them is logged for operators.
+    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { msg: expect.stringMatching(/TURN_LIMIT session=\S+ turns=2\/2$/) },
+    ]);
+  });
+
+  it('takes each limit from its setting', async () => {
+    const { services } = await stepWorld({
+      env: {
+        LOOP_GUARD_MAX_MESSAGES: '11',
+        LOOP_GUARD_WINDOW_SECONDS: '12',
+        LOOP_GUARD_COOLDOWN_SECONDS: '13',
+        LOOP_GUARD_MAX_TURNS_PER_SESSION: '14',
+        LOOP_GUARD_REPEAT_THRESHOLD: '15',
+        LOOP_GUARD_REPEAT_WINDOW_SECONDS: '16',
+        SESSION_TTL_SECONDS: '7200',
+      },
+    });
+    expect(guardLimits(services.settings)).toEqual({
+      max_messages: 11,
+      window_ms: 12_000,
+      cooldown_ms: 13_000,
+      max_turns: 14,
+      repeat_threshold: 15,
+      repeat_window_ms: 16_000,
+      session_ttl_ms: 7_200_000,
     });
   });
 
