@@ -11,6 +11,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 export const THOROUGH = [
   'test/contract/kernel-postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
+  'test/contract/redis.test.ts',
   'test/e2e/channel-tutorial.test.ts',
   'test/e2e/collecting.test.ts',
   'test/e2e/container.test.ts',
