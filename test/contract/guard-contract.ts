@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
@@ -108,15 +107,6 @@ export function describeGuard(current: () => StoreUnderTest): void {
         });
       });
 
-      it('slides: a 6th message is allowed one window after the first', async () => {
-        await check();
-        test.advance(9 * SECOND);
-        expect(await checks(4)).toEqual([true, true, true, true]);
-        test.advance(SECOND);
-        expect((await check()).allowed).toBe(true);
-        expect((await check()).allowed).toBe(false);
-      });
-
       it('blocks for exactly the cooldown, counts the blocked messages, and then starts again at 0', async () => {
         await checks(6);
         test.advance(30 * SECOND - 1);
@@ -132,13 +122,6 @@ export function describeGuard(current: () => StoreUnderTest): void {
         });
         test.advance(1);
         expect(await checks(6)).toEqual([true, true, true, true, true, false]);
-      });
-
-      it('starts again at 0 even if the cooldown is shorter than the window', async () => {
-        await checks(5);
-        expect(await check({}, { cooldown_ms: SECOND })).toMatchObject({ opened: true });
-        test.advance(SECOND);
-        expect(await checks(5)).toEqual([true, true, true, true, true]);
       });
 
       it('counts each user of each channel separately', async () => {
@@ -164,42 +147,6 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(verdicts.filter((verdict) => 'opened' in verdict && verdict.opened)).toHaveLength(1);
         const counts = verdicts.flatMap((verdict) => (verdict.allowed ? [] : [verdict.blocked]));
         expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 95 }, (_, n) => n + 1));
-      });
-
-      it('allows exactly 5 messages, in whatever order the checks run', async () => {
-        await fc.assert(
-          fc.asyncProperty(fc.scheduler(), fc.integer({ min: 6, max: 30 }), async (scheduler, count) => {
-            const user = guardUser({ ...sender, user_id: randomUUID() });
-            const ask = scheduler.scheduleFunction(() => guard.check(aMessage({ user }), DEFAULTS));
-            const asked = Promise.all(Array.from({ length: count }, () => ask()));
-            await scheduler.waitFor(asked);
-            expect((await asked).filter(({ allowed }) => allowed)).toHaveLength(5);
-          }),
-          { numRuns: 25 },
-        );
-      });
-    });
-
-    describe('repetition', () => {
-      it('allows 2 equal texts within 60 s; the 3rd opens the circuit and is blocked', async () => {
-        expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
-        test.advance(20 * SECOND);
-        expect(await check({ text: 'b' })).toMatchObject({ allowed: true, equal_texts: 1 });
-        expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 2 });
-        test.advance(39 * SECOND);
-        expect(await check({ text: 'a' })).toMatchObject({ reason: 'repetition', opened: true, count: 3 });
-        expect(await check({ text: 'c' })).toMatchObject({ reason: 'repetition', opened: false, blocked: 2 });
-        test.advance(30 * SECOND);
-        expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
-      });
-
-      it('slides: a 3rd equal text is allowed one window after the first', async () => {
-        await check({ text: 'a' });
-        test.advance(59 * SECOND);
-        await check({ text: 'a' });
-        test.advance(SECOND);
-        expect((await check({ text: 'a' })).allowed).toBe(true);
-        expect((await check({ text: 'a' })).allowed).toBe(false);
       });
     });
 
@@ -292,13 +239,6 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ session_id: 's' }, { max_turns: 3 })).toMatchObject({ reason: 'rate_limit' });
       });
 
-      it('does not count a message that an open circuit blocks', async () => {
-        await checks(6, { session_id: 's' });
-        await checks(3, { session_id: 's' });
-        test.advance(30 * SECOND);
-        expect(await check({ session_id: 's' })).toMatchObject({ turns: 6 });
-      });
-
       it('counts turns by the tag of the session, lists it by its current id, and resets it by either id', async () => {
         const session = await saved();
         const tag = session.session_id;
@@ -348,61 +288,11 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
       });
 
-      it('are counted by the time when they were sent: a backlog is not a burst, in whatever order it arrives', async () => {
-        const ages = [40, 0, 25, 10, 55, 5, 30, 50, 15, 20, 45, 35];
-        for (const age of ages) {
-          const sent_at = test.now() - HOUR - age * SECOND;
-          expect((await check({ sent_at })).allowed, `${age} s`).toBe(true);
-        }
-        expect(await checks(5)).toEqual([true, true, true, true, true]);
-      });
-
-      it('are a burst if sent within one window, but a past cooldown does not block new messages', async () => {
-        const sent_at = test.now() - HOUR;
-        const sent = (seconds: number) => check({ sent_at: sent_at + seconds * SECOND });
-        for (const seconds of [0, 3, 1, 5, 2]) expect((await sent(seconds)).allowed).toBe(true);
-        expect(await sent(4)).toMatchObject({ allowed: false, opened: true, count: 6 });
-        expect(await sent(2.5)).toMatchObject({ allowed: false, opened: false });
-        expect(await sent(33.9)).toMatchObject({ allowed: false, opened: false });
-        expect((await sent(34)).allowed).toBe(true);
-        expect((await check()).allowed).toBe(true);
-        expect(await guard.list()).toMatchObject({ circuits: [] });
-      });
-
       it('with a time in the future count as sent now', async () => {
         const sent_at = test.now() + HOUR;
         expect(await checks(6, { sent_at })).toEqual([true, true, true, true, true, false]);
         test.advance(30 * SECOND);
         expect((await check({ sent_at })).allowed).toBe(true);
-      });
-
-      it('are limited to 5 in any window, in whatever order they arrive', async () => {
-        await fc.assert(
-          fc.asyncProperty(
-            fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 30 }),
-            async (seconds) => {
-              const user = guardUser({ ...sender, user_id: randomUUID() });
-              const through: number[] = [];
-              for (const second of seconds) {
-                const sent_at = test.now() - HOUR + second * SECOND;
-                // The cooldown is longer than the test, so its end never empties the windows.
-                const verdict = await check({ user, sent_at }, { cooldown_ms: DAY });
-                const one = most([...through, second]) <= 5;
-                if (verdict.allowed) through.push(second);
-                else if ('opened' in verdict && verdict.opened) {
-                  expect(one).toBe(false);
-                  return;
-                }
-                expect(verdict.allowed).toBe(one);
-              }
-            },
-          ),
-          { numRuns: 100 },
-        );
-
-        function most(times: number[]): number {
-          return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 10).length));
-        }
       });
     });
 
@@ -485,7 +375,8 @@ export function describeGuard(current: () => StoreUnderTest): void {
         await checks(6);
         await check({ user: guardUser({ ...sender, user_id: 'u2' }), session_id: 's' }, { max_turns: 1 });
         await guard.resetAll();
-        expect(await checks(5, { session_id: 's' })).toEqual([true, true, true, true, true]);
+        expect(await check({ session_id: 's' })).toMatchObject({ messages: 1, turns: 1 });
+        expect(await checks(4)).toEqual([true, true, true, true]);
         expect(await test.store.limits.hit('http:address:192.0.2.1', limit)).toMatchObject({
           allowed: false,
         });

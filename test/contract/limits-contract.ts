@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StoreUnderTest } from './store-contract.ts';
@@ -43,46 +41,6 @@ export function describeLimits(current: () => StoreUnderTest): void {
       for (let hit = 0; hit < 5; hit++) expect((await store.limits.hit('k', limit)).allowed).toBe(false);
       test.advance(1);
       expect(await store.limits.hit('k', limit)).toMatchObject({ allowed: true, remaining: 2 });
-    });
-
-    it('slides: a hit counts until exactly one window has passed', async () => {
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(fc.integer({ min: 0, max: 700 }), { minLength: 1, maxLength: 25 }),
-          fc.integer({ min: 1, max: 5 }),
-          async (pauses, max) => {
-            const key = randomUUID();
-            let hits: number[] = [];
-            for (const pause of pauses) {
-              test.advance(pause);
-              hits = hits.filter((at) => at > test.now() - 1000);
-              const allowed = hits.length < max;
-              if (allowed) hits.push(test.now());
-              const frees = hits.at(-max);
-              expect(await store.limits.hit(key, { max, window_ms: 1000 })).toEqual({
-                allowed,
-                remaining: max - hits.length,
-                retry_after_ms: frees === undefined ? 0 : frees + 1000 - test.now(),
-                reset_ms: (hits.at(-1) ?? 0) + 1000 - test.now(),
-              });
-            }
-          },
-        ),
-        { numRuns: 40 },
-      );
-    });
-
-    it('applies a limit that was lowered', async () => {
-      for (let hit = 0; hit < 3; hit++) {
-        await store.limits.hit('k', limit);
-        test.advance(100);
-      }
-      expect(await store.limits.hit('k', { max: 2, window_ms: 1000 })).toEqual({
-        allowed: false,
-        remaining: 0,
-        retry_after_ms: 800,
-        reset_ms: 900,
-      });
     });
 
     it('never allows more hits than the limit to two daemons at once, if the backend allows two', async () => {

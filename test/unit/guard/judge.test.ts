@@ -121,6 +121,15 @@ describe('judge', () => {
     expect(verdictOf(aState({ circuit }), { sent_at }, 140_000).allowed).toBe(allowed);
   });
 
+  it.each([
+    [59_999, false],
+    [60_000, true],
+  ])('counts an equal text exactly until its window has passed: %d ms', (passed, allowed) => {
+    const hit = { at: HOUR, counted_at: HOUR, text: 'a text' };
+    const state = { ...aState(), user: { user, circuit: null, messages: [hit, hit] } };
+    expect(verdictOf(state, {}, HOUR + passed).allowed).toBe(allowed);
+  });
+
   it('empties the windows when a circuit opens, and counts nothing while it is open', () => {
     const opened = judge(aState({ texts: ['b', 'c', 'd', 'e', 'f'] }), aMessage(), limits, 110_000);
     expect(opened.state.user).toMatchObject({ circuit: { reason: 'rate_limit', blocked: 1 } });

@@ -125,16 +125,4 @@ describe('an erasure while a daemon runs', () => {
     expect(found(ada.canary)).toEqual([]);
     expect(await daemon.memories?.list(ownerOf(bob))).toHaveLength(150);
   });
-
-  it('removes a session and its turns even if a run in progress has claimed the session', async () => {
-    await fillAsPerson(daemon, clock.now(), ada);
-    const tag = `f-${ada.canary}`;
-    const claim = await daemon.sessions.claim(tag);
-    const administrator = open('administrator');
-    await administrator.persons?.erase({ person: ada.person, link_keys: [] });
-    await administrator.close();
-    expect(claim).not.toBeNull();
-    expect(await daemon.sessions.find(tag)).toBeNull();
-    expect(await daemon.sessions.turns(`s-${ada.canary}`)).toEqual([]);
-  });
 });

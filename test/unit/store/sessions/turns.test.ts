@@ -49,20 +49,6 @@ it('commitTurn writes all changes of a turn in one commit', async () => {
   });
 });
 
-it('commitTurn stores nothing if one part cannot be written, and the turn can then still be committed', async () => {
-  const { store, claim, changes } = await fixture();
-  const events = { ...changes.events, events: ending(7) };
-  await expect(store.commitTurn(claim, { ...changes, events })).rejects.toThrow('does not follow');
-  expect(await stored(store, claim, changes)).toEqual({
-    turns: 0,
-    traces: 0,
-    reply: null,
-    key: 'running',
-    events: 0,
-  });
-  expect(await store.commitTurn(claim, changes)).toBe('committed');
-});
-
 it('commitTurn notifies subscribers of the events that it stores, and does not notify them if the commit is refused', async () => {
   const { store, claim, changes } = await fixture();
   const { stream_id } = changes.events.claim;
@@ -74,22 +60,6 @@ it('commitTurn notifies subscribers of the events that it stores, and does not n
   expect(await store.commitTurn(claim, changes)).toBe('committed');
   expect(told).toEqual([['events', changes.events.events]]);
 });
-
-it.each(['session', 'reply', 'answer', 'events'] as const)(
-  'commitTurn stores nothing if the claim for the %s ended in the same tick',
-  async (part) => {
-    const { store, claim, changes } = await fixture();
-    const ends = {
-      session: () => store.sessions.release(claim),
-      reply: () => store.inbox.settle(changes.reply.claim, { kind: 'given_back' }),
-      answer: () => store.idempotency.release(changes.answer.claim),
-      events: () => store.streams.append(changes.events.claim, ending(1)),
-    };
-    const [, outcome] = await Promise.all([ends[part](), store.commitTurn(claim, changes)]);
-    expect(outcome).toBe('lost');
-    expect(await stored(store, claim, changes)).toMatchObject({ turns: 0, traces: 0, reply: null });
-  },
-);
 
 async function stored(
   store: Store,
