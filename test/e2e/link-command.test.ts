@@ -162,25 +162,6 @@ describe('agentd link', () => {
     expect(stderr).toMatch(/^warning: a token in the arguments is visible in the process list/);
   });
 
-  it.each<[string, () => string | Promise<string>, RegExp]>([
-    [
-      'an expired token',
-      () => tokenOf('bob', -60),
-      /^agentd: the token is invalid: Token Expired; nothing was linked\n/,
-    ],
-    ['a text that is not a token', () => 'hello', /JWT Malformed/],
-    [
-      'a token signed with another key',
-      () => token({ secret: 'another-secret-for-tests-of-256-bits-at-least' }),
-      /Invalid Signature/,
-    ],
-  ])('stores no link for %s', async (_what, make, told) => {
-    const { code, stdout, stderr } = await run(['link', 'printer', 'u1', '-'], await make());
-    expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(told);
-    expect(await run(['link', 'list'])).toMatchObject({ code: 0, stdout: '' });
-  });
-
   it.each([
     [
       ['link', 'fax', 'u1', '-'],

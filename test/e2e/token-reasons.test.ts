@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SECRET } from '../support/daemon.ts';
 import { signToken } from '../support/fake-api.ts';
@@ -22,57 +21,19 @@ afterAll(() => shop.stop());
 const now = () => Math.floor(Date.now() / 1000);
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/**
- * Makes a correctly signed token with this header, and with these claims in addition to the valid claims. Undefined
- * removes a claim.
- */
-function made(claims: Record<string, unknown> = {}, header: object = {}, secret = SECRET): string {
+/** Makes a signed token with these claims in addition to the valid claims. Undefined removes a claim. */
+function made(claims: Record<string, unknown> = {}, secret = SECRET): string {
   const all = { sub: 'ada', email: 'ada@example.com', exp: now() + 3600, ...RIGHT, ...claims };
-  const signed = `${encode({ alg: 'HS256', typ: 'JWT', ...header })}.${encode(all)}`;
-  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+  return signToken(all, secret);
 }
 
-/** The reason that the daemon gives, what is wrong with the token, and a function that makes the token. */
-type Row = [reason: string, condition: string, token: () => string];
-const ROWS: readonly Row[] = [
-  ['JWT Malformed', 'one part', () => 'not-a-token'],
-  ['JWT Malformed', 'two parts', () => made().split('.').slice(0, 2).join('.')],
-  ['JWT Malformed', 'four parts', () => `${made()}.more`],
-  ['JWT Malformed', 'an empty part', () => `${made().split('.').slice(0, 2).join('.')}.`],
-  ['JWT Malformed', 'a part that is not base64url', () => made().replace('.', '.+')],
-  ['JWT Malformed', 'a header that is no JSON object', () => `${encode('HS256')}.${encode({})}.c2ln`],
-  [
-    'JWT Malformed',
-    'a payload that is no JSON object',
-    () => `${encode({ alg: 'HS256' })}.${encode([1])}.c2ln`,
-  ],
-  ['JWT Malformed', 'a crit header', () => made({}, { crit: ['exp'] })],
-  ['JWT Malformed', 'more than 8,192 characters', () => made({ padding: 'x'.repeat(8192) })],
-  ['JWT Malformed', 'an nbf that is no number', () => made({ nbf: 'tomorrow' })],
-  ['JWT Malformed', 'an iat that is no number', () => made({ iat: 'today' })],
-  ['Algorithm Not Allowed', 'alg none', () => made({}, { alg: 'none' })],
-  ['Algorithm Not Allowed', 'no alg', () => made({}, { alg: undefined })],
-  ['Algorithm Not Allowed', 'HS512 under HS256', () => made({}, { alg: 'HS512' })],
-  ['Algorithm Not Allowed', 'RS256 under HS256', () => made({}, { alg: 'RS256' })],
-  ['Algorithm Not Allowed', 'alg in another case', () => made({}, { alg: 'hs256' })],
-  ['Invalid Signature', 'another secret', () => made({}, {}, OTHER_SECRET)],
-  ['Invalid Signature', 'changed claims', () => made().replace(/\.[^.]+\./, `.${encode({ sub: 'grace' })}.`)],
-  ...['sub', 'email', 'exp'].map(
-    (name): Row => ['Missing Required Claims', `no ${name}`, () => made({ [name]: undefined })],
-  ),
-  ['Missing Required Claims', 'an empty sub', () => made({ sub: '' })],
-  ['Missing Required Claims', 'an email that is no string', () => made({ email: 7 })],
-  ['Missing Required Claims', 'an exp that is no number', () => made({ exp: String(now() + 3600) })],
-  ['Missing Required Claims', 'an exp beyond what a date can hold', () => made({ exp: 1e300 })],
-  ['Token Expired', 'exp in the past', () => made({ exp: now() - 1 })],
-  ['Token Expired', 'exp now', () => made({ exp: now() })],
-  ['Token Not Yet Valid', 'nbf in the future', () => made({ nbf: now() + 60 })],
-  ['Token Not Yet Valid', 'iat in the future', () => made({ iat: now() + 60 })],
-  ['Invalid Issuer', 'another iss', () => made({ iss: 'https://other.example.com' })],
-  ['Invalid Issuer', 'no iss', () => made({ iss: undefined })],
-  ['Invalid Audience', 'another aud', () => made({ aud: 'other' })],
-  ['Invalid Audience', 'no aud', () => made({ aud: undefined })],
-  ['Invalid Audience', 'a list without the audience', () => made({ aud: ['one', 'two'] })],
+/** The reason that the daemon gives, and a function that makes the token. The tests of the checks have all reasons. */
+const ROWS: readonly [reason: string, token: () => string][] = [
+  ['JWT Malformed', () => 'not-a-token'],
+  ['Invalid Signature', () => made({}, OTHER_SECRET)],
+  ['Token Expired', () => made({ exp: now() })],
+  ['Invalid Issuer', () => made({ iss: undefined })],
+  ['Invalid Audience', () => made({ aud: ['one', 'two'] })],
 ];
 
 let requests = 0;
@@ -87,8 +48,8 @@ async function sayWith(bearer: string, body: Record<string, unknown> = {}) {
 
 describe('a token problem is never an HTTP failure', () => {
   test.each(ROWS)(
-    '%s (%s): the message is answered with default credentials, and a warning has the reason',
-    async (reason, _, make) => {
+    '%s: the message is answered with default credentials, and a warning has the reason',
+    async (reason, make) => {
       const bearer = make();
       const { answer, request_id } = await sayWith(bearer);
       expect(answer.status).toBe(200);

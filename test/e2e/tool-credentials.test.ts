@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { FakeModel } from '../support/fake-model.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
-import { gate, type Shop, startShop } from '../support/shop.ts';
+import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
 // Tests agentd-api(7), "Credentials".
@@ -34,48 +32,6 @@ async function say(message: string, options: { bearer?: string; session_id?: str
   return { response, session_id: id, request_id };
 }
 
-describe('each call checks again', () => {
-  let model: FakeModel;
-  let chat: Shop;
-  beforeAll(async () => {
-    model = await FakeModel.start();
-    chat = await startShop({ env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted' } });
-  });
-  afterAll(async () => {
-    await chat.stop();
-    await model.close();
-  });
-
-  /** Sends a message that looks up two people. `meanwhile` runs between the two calls. */
-  async function lookUpTwice(session_id: string, bearer: string, meanwhile: () => Promise<void>) {
-    const call = (email: string) => ({ tools: [{ name: 'get_user', args: { email } }] });
-    model.script([call('one@example.com'), call('two@example.com'), { text: ['Done.'] }]);
-    chat.api.requests.length = 0;
-    const held = gate();
-    chat.api.misbehave('/users', { wait: held.opened }, 1);
-    const asked = chat.api.next('/users');
-    const answered = chat.say(
-      { user_id: 'visitor', message: 'Look them up', session_id },
-      { bearer, headers: { 'X-Request-Id': session_id } },
-    );
-    await asked;
-    await meanwhile();
-    held.open();
-    expect((await answered).body.response).toBe('Done.');
-    return chat.lookedUpAs();
-  }
-
-  test('whether the session exists: if it was ended in the meantime, the call uses default credentials, with a warning', async () => {
-    const subs = await lookUpTwice('ended', await token(), async () => {
-      expect((await chat.run('sessions', 'end', 'ended')).code).toBe(0);
-    });
-    expect(subs).toEqual(['ada', 'service']);
-    await chat.daemon.logged(
-      (line) => line.level === 'warn' && line.reason === 'session_not_found' && line.request_id === 'ended',
-    );
-  });
-});
-
 describe("a 401 to the user's token", () => {
   test('makes that call fall back to default credentials once, with a warning', async () => {
     const bearer = await token({ claims: { jti: 'revoked' } });
@@ -91,34 +47,6 @@ describe("a 401 to the user's token", () => {
     );
     // The fallback is only for that call: the person stays signed in at the daemon.
     expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
-  });
-});
-
-describe('The default token', () => {
-  test('is fetched once for 50 messages in parallel, by POST /authentication_token with email and password as JSON, and is cached', async () => {
-    const own = await startShop({ env: { AGENT_CONCURRENCY: '64' } });
-    const slow = gate();
-    try {
-      own.api.misbehave('/authentication_token', { wait: slow.opened }, 1);
-      const asked = own.api.next('/authentication_token');
-      const answers = Array.from({ length: 50 }, (_, index) =>
-        own.say({ user_id: `visitor-${index}`, message: 'ada@example.com' }),
-      );
-      await asked;
-      slow.open();
-      for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
-      await own.say({ user_id: 'visitor', message: 'two@example.com' });
-      expect(own.api.seen('/authentication_token')).toEqual([
-        expect.objectContaining({
-          method: 'POST',
-          bearer: null,
-          body: { email: 'service@example.com', password: 'service-password' },
-        }),
-      ]);
-      expect(own.lookedUpAs()).toEqual(Array(51).fill('service'));
-    } finally {
-      await own.stop();
-    }
   });
 });
 
@@ -153,26 +81,6 @@ describe('The conversation continues', () => {
 });
 
 describe('No token goes to another origin', () => {
-  test('a redirect to another origin is not followed', async () => {
-    const bearers: (string | undefined)[] = [];
-    const other = createServer((request, response) => {
-      bearers.push(request.headers.authorization);
-      response.end('{}');
-    }).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    try {
-      for (const status of [301, 302, 303, 307, 308]) {
-        shop.api.misbehave('/users', { redirect: `http://127.0.0.1:${port}/users`, status }, 1);
-        const { response } = await say(WHO, { bearer: await token() });
-        expect(response).toContain('I could not look that up.');
-      }
-      expect(bearers).toEqual([]);
-    } finally {
-      other.close();
-    }
-  });
-
   test('no token gets into a prompt, a reply or a log line, even if the API echoes it', async () => {
     const bearer = await token();
     shop.api.misbehave(

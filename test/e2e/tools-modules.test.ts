@@ -134,13 +134,6 @@ describe('in a conversation', () => {
     expect(api.seen('/users')).toMatchObject([{ bearer, sub: 'ada' }]);
   });
 
-  test('without sign-in, only public fields are shown', async () => {
-    expect(await say('look_up {"userEmail": "bob@example.com"}')).toEqual([
-      { ok: true, result: { name: 'Name of bob@example.com' } },
-    ]);
-    expect(api.seen('/users')).toMatchObject([{ sub: 'service' }]);
-  });
-
   test('a write is made as the person of the message', async () => {
     api.misbehave('/users', { status: 200, body: { done: true } });
     expect(await say('rename {"name": "Ada"}', await token())).toEqual([
@@ -151,13 +144,6 @@ describe('in a conversation', () => {
     // The idempotency key is the id of the action in the journal.
     const { stdout } = await cli(['actions', 'list', '--json']);
     expect(JSON.parse(stdout)).toMatchObject([{ action_id: write?.headers['idempotency-key'] }]);
-  });
-
-  test('with twenty people at once, each call has the token of its person', async () => {
-    const people = Array.from({ length: 20 }, (_, index) => `person-${index}`);
-    await Promise.all(people.map(async (sub) => say('look_up', await token({ sub }))));
-    const seen = api.seen('/users').map(({ sub, query }) => [sub, query.userEmail]);
-    expect(seen.sort()).toEqual(people.map((sub) => [sub, `${sub}@example.com`]).sort());
   });
 
   test('agentd explain shows the credential of each call, and why', async () => {
