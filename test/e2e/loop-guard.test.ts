@@ -97,6 +97,15 @@ describe('A burst', () => {
   });
 });
 
+test('a repeat under a known Idempotency-Key is not counted, and is answered even while a circuit is open', async () => {
+  const repeat = { message: 'once', session_id: 'repeated' };
+  const options = { headers: { 'Idempotency-Key': 'k1' } };
+  const first = await say('again', repeat, options);
+  for (const answer of await sayTimes(3, 'again', repeat, options)) expect(answer.body).toEqual(first.body);
+  expect(statuses(await sayTimes(5, 'again'))).toEqual([200, 200, 200, 200, 429]);
+  expect((await say('again', repeat, options)).body).toEqual(first.body);
+});
+
 describe('Operators', () => {
   test('list whom the guard blocks, and unblock them, while the daemon runs', async () => {
     const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '7' } });
