@@ -90,10 +90,19 @@ const MAY_BE_ENCODED = /ZXlK|V5S|leU|%65%79%4[Aa]/;
 /** A long sequence of the characters of base64, base64url and percent-encoding. */
 const ENCODED = /(?<![\w+/%=-])[\w+/%-]{60,}/g;
 
-function maskEncoded(run: string): string {
+/** The rest of an escape of JSON, after its backslash: `\n` before a token looks like the begin of the sequence. */
+const ESCAPED = /^(?:u[0-9A-Fa-f]{4}|[bfnrt/])/;
+
+function maskEncoded(run: string, at: number, text: string): string {
   if (!MAY_BE_ENCODED.test(run)) return run;
-  const decoded = [Buffer.from(run, 'base64').toString('latin1'), percentDecoded(run)];
-  return decoded.some((text) => maskPlain(text) !== text) ? '[token]' : run;
+  // JSON without the rest of an escape could not be parsed.
+  const escaped = text[at - 1] === '\\' ? (ESCAPED.exec(run)?.[0] ?? '') : '';
+  const rest = run.slice(escaped.length);
+  const decoded = [run, rest].flatMap((one) => [
+    Buffer.from(one, 'base64').toString('latin1'),
+    percentDecoded(one),
+  ]);
+  return decoded.some((one) => maskPlain(one) !== one) ? `${escaped}[token]` : run;
 }
 
 function maskRun(run: string): string {

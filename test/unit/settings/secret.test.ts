@@ -67,6 +67,24 @@ describe('the mask for tokens', () => {
     expect(masked).toMatch(/^see \[token\](?:==?)?, and more$/);
   });
 
+  it.each([
+    ['a line break', '\n'],
+    ['a quote', '"'],
+    ['a backslash', '\\'],
+    ['a backslash and a letter', '\\n'],
+    ['a control character', '\u0001'],
+    ['half of a surrogate pair', '\ud800'],
+  ])('leaves JSON with a token after %s as JSON', (_, before) => {
+    for (const token of [
+      TOKEN,
+      Buffer.from(TOKEN).toString('base64url'),
+      Buffer.from(TOKEN).toString('hex').replace(/../g, '%$&'),
+    ])
+      expect(JSON.parse(maskTokens(JSON.stringify({ text: before + token })))).toEqual({
+        text: `${before}[token]`,
+      });
+  });
+
   it('does not change ordinary words', () => {
     const text =
       'eyJ is how a token begins. See ewok.example.com/a.b and eyA.txt, they.are.fine. My eyJdrops.  Are new.';
