@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openAt, stateDirectory } from './state-directory.ts';
@@ -22,4 +22,13 @@ it('a backup is made even while the daemon reads', async () => {
   const read = daemon.sessions.find('nobody');
   await daemon.maintenance.backup(join(directory, 'copy.db'));
   expect(await read).toBeNull();
+});
+
+it('a backup is made even if its time cannot be noted, for example because the disk is read-only', async () => {
+  const directory = stateDirectory();
+  const path = join(directory, 'agentd.db');
+  const daemon = openAt(path);
+  mkdirSync(`${path}.last-backup`);
+  await daemon.maintenance.backup(join(directory, 'copy.db'));
+  expect(existsSync(join(directory, 'copy.db'))).toBe(true);
 });

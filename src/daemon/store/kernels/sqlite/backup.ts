@@ -35,8 +35,12 @@ function notePath({ name }: Database.Database): string {
 /** Replaces the note by a new file: the daemon's user could not change one that root made. */
 function noteBackup(db: Database.Database): void {
   const note = notePath(db);
-  rmSync(note, { force: true });
-  createOwnedFile(note);
+  try {
+    rmSync(note, { force: true });
+    createOwnedFile(note);
+  } catch {
+    // The copy is complete. It is needed most when the disk of the store is full or has become read-only.
+  }
 }
 
 function writeCopy(db: Database.Database, path: string): void {
