@@ -224,7 +224,7 @@ export class RunMemory {
     if (await this.#run.isLost().catch(() => false))
       return refused('Nothing was remembered: the conversation continues elsewhere, or has ended.');
     const { taint } = this.#run;
-    return this.#answer('Nothing was remembered', async (memories) => {
+    return this.#answer('remembered', async (memories) => {
       this.#hasUnmarked ||= !taint.isTainted;
       const memory = await memories.add(owner, { text, turn_id, tainted: taint.isTainted });
       // A foreign result may have arrived while the memory was being stored.
@@ -238,7 +238,7 @@ export class RunMemory {
    */
   async recall(query: string): Promise<MemoryAnswer<AgentMemory[]>> {
     const { owner } = this.#run;
-    return this.#answer('Nothing was recalled', async (memories) => {
+    return this.#answer('recalled', async (memories) => {
       const found =
         query.trim() === ''
           ? (await memories.list(owner)).slice(0, RECALLED_MAX)
@@ -255,7 +255,7 @@ export class RunMemory {
    */
   async forget(query: string): Promise<MemoryAnswer<{ forgotten: AgentMemory[]; similar?: AgentMemory[] }>> {
     const { owner } = this.#run;
-    return this.#answer('Nothing was forgotten', async (memories) => {
+    return this.#answer('forgotten', async (memories) => {
       const found = await memories.search(owner, { text: query, words: 'every', limit: FORGOTTEN_MAX + 1 });
       if (found.length > FORGOTTEN_MAX) {
         return refused(
@@ -276,17 +276,20 @@ export class RunMemory {
   }
 
   async #answer<T>(
-    inVain: string,
+    done: 'remembered' | 'recalled' | 'forgotten',
     work: (memories: MemoryStore) => Promise<MemoryAnswer<T>>,
   ): Promise<MemoryAnswer<T>> {
     try {
       return await this.#use(work, TOOL_WAIT_MS);
-    } catch {
+    } catch (error) {
       // The failure was already logged, once for the outage.
       this.#run.limit.throwIfEnded();
+      // A change that took too long goes on.
+      const mayHappen = done !== 'recalled' && (error as Error).name === 'TimeoutError';
+      const outcome = mayHappen ? `It is not known whether this was ${done}` : `Nothing was ${done}`;
       return {
         outcome: 'unavailable',
-        message: `Memory cannot be reached at the moment. ${inVain}. Say so if it matters to the person.`,
+        message: `Memory cannot be reached at the moment. ${outcome}. Say so if it matters to the person.`,
       };
     }
   }

@@ -336,6 +336,30 @@ describe('an outage of the memory backend', () => {
     expect((await run.recall('tea')).outcome).toBe('unavailable');
   });
 
+  it.each(['remember', 'forget'] as const)(
+    'does not say that nothing changed if it may still do so: %s',
+    async (tool) => {
+      await add('I like tea');
+      const answered = Promise.withResolvers<void>();
+      memory = new LongTermMemory({
+        memories: {
+          ...store,
+          add: (...given) => answered.promise.then(() => store.add(...given)),
+          forget: (...given) => answered.promise.then(() => store.forget(...given)),
+        },
+        clock,
+        log: collectLog().log,
+      });
+      const answer = runOf()[tool]('tea');
+      await tick();
+      clock.moveTo(clock.now() + TOOL_WAIT_MS);
+      expect(messageOf(await answer)).toContain('It is not known whether this was ');
+      answered.resolve();
+      await tick();
+      expect(await stored()).toEqual(tool === 'remember' ? ['tea', 'I like tea'] : []);
+    },
+  );
+
   it('is known to probes, which also find its end', async () => {
     expect(memory.isAvailable).toBe(true);
     await fails();
