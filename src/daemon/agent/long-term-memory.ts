@@ -37,6 +37,8 @@ const RECALLED_MAX = 20;
 /** Maximum number of memories that one `forget` deletes. A query that matches more of them is probably a mistake. */
 const FORGOTTEN_MAX = 20;
 
+const LOST = 'Nothing was remembered: the conversation continues elsewhere, or has ended.';
+
 interface MemoryServices {
   memories: MemoryStore;
   clock: AlarmClock;
@@ -219,18 +221,25 @@ export class RunMemory {
         `A memory has at most ${MEMORY_CHARACTERS_MAX} characters, and this text has ${length}. Nothing was remembered. Make it shorter, or remember several short texts.`,
       );
     }
-    const { owner, turn_id } = this.#run;
-    // If this cannot be determined, the run itself will fail for that reason.
-    if (await this.#run.isLost().catch(() => false))
-      return refused('Nothing was remembered: the conversation continues elsewhere, or has ended.');
-    const { taint } = this.#run;
+    const { owner, turn_id, taint } = this.#run;
+    if (await this.#isLost()) return refused(LOST);
     return this.#answer('remembered', async (memories) => {
       this.#hasUnmarked ||= !taint.isTainted;
       const memory = await memories.add(owner, { text, turn_id, tainted: taint.isTainted });
+      // The person may have been erased while the memory was being stored.
+      if (await this.#isLost()) {
+        await memories.forget(owner, [memory.memory_id]);
+        return refused(LOST);
+      }
       // A foreign result may have arrived while the memory was being stored.
       if (taint.isTainted && !memory.tainted) await memories.taint(owner, turn_id);
       return done(shown(memory));
     });
+  }
+
+  /** If this cannot be determined, the run itself will fail for that reason. */
+  #isLost(): Promise<boolean> {
+    return this.#run.isLost().catch(() => false);
   }
 
   /**

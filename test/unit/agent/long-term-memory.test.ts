@@ -152,6 +152,16 @@ describe('a run whose claim is lost', () => {
     expect((await run.remember('I like tea')).outcome).toBe('refused');
     expect(await stored()).toEqual([]);
   });
+
+  it('remembers nothing, either, if the claim is lost while the memory is being stored', async () => {
+    const add: MemoryStore['add'] = async (...given) => {
+      isRunLost = true;
+      return store.add(...given);
+    };
+    memory = new LongTermMemory({ memories: { ...store, add }, clock, log: collectLog().log });
+    expect((await runOf().remember('I like tea')).outcome).toBe('refused');
+    expect(await stored()).toEqual([]);
+  });
 });
 
 describe('recall', () => {
