@@ -17,11 +17,10 @@ export function findPathProblem(path: string, allow_slash: boolean): string | nu
 }
 
 /**
- * The characters that structure a path, the blank, the control characters and the percent sign itself, percent-encoded.
- * Proxies decode them before they choose where a request goes. `;` is one of them because some servers read the segment
- * `..;x` as `..`.
+ * The characters of ASCII, percent-encoded. Proxies decode them before they choose where a request goes. Letters and
+ * digits are among them because an encoding may be encoded itself: `%25%32%65` is `%2e`, which is a dot.
  */
-const STRUCTURE = /%(?:2[0ef5]|5c|3b|[01][0-9a-f]|7f)/gi;
+const ASCII = /%[0-7][0-9a-f]/gi;
 /**
  * The same in bytes that UTF-8 does not allow because they are too long, and in the `%u` notation. Lenient decoders
  * accept both.
@@ -45,8 +44,8 @@ export function holdsControl(segment: string): boolean {
 
 /**
  * Whether a server may find an empty segment, `.` or `..` in this percent-encoded segment, perhaps after it has removed
- * blanks at its ends. Only a segment that begins with a `;` of its own, as a matrix parameter does, may be nothing else
- * than parameters.
+ * blanks at its ends, or a `;` with what follows it. Only a segment that begins with a `;` of its own, as a matrix
+ * parameter does, may be nothing else than parameters.
  */
 export function isUnsafeSegment(segment: string): boolean {
   const unsafe = segment.startsWith(';') ? /^\.{1,2}(?:;|$)/ : /^\.{0,2}(?:;|$)/;
@@ -63,7 +62,7 @@ function readings(segment: string): string[] {
     read = read
       .replace(WIDE, (bytes) => decodeURIComponent(bytes).normalize('NFKC'))
       .replace(LENIENT, lenient)
-      .replace(STRUCTURE, decodeURIComponent);
+      .replace(ASCII, decodeURIComponent);
     found.push(read);
   }
   return found;
