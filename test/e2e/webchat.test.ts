@@ -1,10 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeModel } from '../support/fake-model.ts';
-import { type Shop, startShop, startShopProcess } from '../support/shop.ts';
+import { gate, type Shop, startShop, startShopProcess } from '../support/shop.ts';
 import type { Answer } from '../support/webchat.ts';
 
 // Tests agentd-service(7), "POST /webchat/message", with its errors and its Idempotency-Key.
@@ -16,18 +16,8 @@ let shop: Shop;
 let model: FakeModel;
 /** A shop with a scripted model. The model does what each message says. */
 let chat: Shop;
-/** A shop with another path, any origin, and a channel with a defect. */
+/** A shop with another path. */
 let unusual: Shop;
-
-const folder = mkdtempSync(join(tmpdir(), 'agentd-webchat-'));
-const BROKEN = `export default {
-  name: 'broken', apiVersion: 1, summary: 'A channel with a defect.', settings: [],
-  detect: () => true,
-  delivery: 'response', capabilities: { textLimit: null, markdown: 'none', typing: false },
-  create: () => ({
-    routes: [{ method: 'POST', path: '/broken', handle() { throw new TypeError('the inner detail'); } }],
-  }),
-};`;
 
 beforeAll(async () => {
   model = await FakeModel.start();
@@ -39,19 +29,12 @@ beforeAll(async () => {
     if (said.includes('cut')) return { cut: ['Half a '] };
     return { text: ['Fine, ', 'thank you.'] };
   });
-  writeFileSync(join(folder, 'broken.ts'), BROKEN);
   [shop, chat, unusual] = await Promise.all([
-    startShop({ env: { WEBCHAT_ALLOWED_ORIGINS: `${SITE},https://shop.example.com:8443` } }),
+    startShop(),
     startShop({
       env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted', AGENT_TIMEOUT_SECONDS: '1' },
     }),
-    startShop({
-      env: {
-        WEBCHAT_WEBHOOK_PATH: '/api/chat',
-        WEBCHAT_ALLOWED_ORIGINS: '*',
-        MESSAGING_PLATFORMS: `webchat,${join(folder, 'broken.ts')}`,
-      },
-    }),
+    startShop({ env: { WEBCHAT_WEBHOOK_PATH: '/api/chat' } }),
   ]);
   // The first message loads the packages of the model, which may take longer than the limit of one second for a run.
   await chat.say(HELLO);
@@ -59,7 +42,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([shop.stop(), chat.stop(), unusual.stop()]);
   await model.close();
-  await rm(folder, { recursive: true });
 });
 
 /** Expects a problem document of RFC 9457, exactly as in agentd-service(7), "Errors". */
@@ -147,6 +129,40 @@ describe('An agent that fails', () => {
       { outcome: 'failed', failure: 'agent_failed', reply: null },
       { outcome: 'answered', reply: 'Fine, thank you.' },
     ]);
+  });
+});
+
+describe('An overloaded daemon', () => {
+  test('answers 503 unavailable with Retry-After if AGENT_QUEUE_MAX messages wait, or if a message has waited for AGENT_QUEUE_WAIT_SECONDS', async () => {
+    const narrow = await startShop({
+      env: { AGENT_CONCURRENCY: '1', AGENT_QUEUE_MAX: '1', AGENT_QUEUE_WAIT_SECONDS: '1' },
+    });
+    const held = gate();
+    try {
+      narrow.api.misbehave('/users', { wait: held.opened }, 1);
+      const asked = narrow.api.next('/users');
+      const running = narrow.say({ ...HELLO, message: 'ada@example.com' });
+      await asked;
+      // Of two more messages, one waits in the queue for the maximum time, and the other finds the queue full.
+      const others = await Promise.all([
+        narrow.say({ ...HELLO, user_id: 'second' }),
+        narrow.say({ ...HELLO, user_id: 'third' }),
+      ]);
+      for (const answer of others) {
+        expectProblem(answer, 503, 'unavailable');
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      }
+      expect(others.map((answer) => answer.body.detail).sort()).toEqual([
+        'The message waited too long for its session or for a run.',
+        'Too many messages are waiting for an answer.',
+      ]);
+      held.open();
+      expect((await running).status).toBe(200);
+      expect((await narrow.say(HELLO)).status).toBe(200);
+    } finally {
+      held.open();
+      await narrow.stop();
+    }
   });
 });
 

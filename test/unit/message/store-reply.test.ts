@@ -45,7 +45,9 @@ describe('store-reply', () => {
   it('stores the session, the turn and the trace in one commit', async () => {
     const { turn } = await runStep(world, storeReply, await answered());
     expect(turn.record).toEqual((await turns())[0]);
-    expect(await world.store.sessions.find('s')).toMatchObject({ turns: 1 });
+    // The time of the session begins again.
+    const expires_at = world.clock.now() + world.services.settings.SESSION_TTL_SECONDS * 1000;
+    expect(await world.store.sessions.find('s')).toMatchObject({ turns: 1, expires_at });
     expect(await turns()).toMatchObject([
       {
         turn_id: 'turn-1',
