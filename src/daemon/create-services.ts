@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { HistorySummaries } from './message/run/summaries.ts';
 import type { Services } from './message/services.ts';
-import { RequestSequencer } from './message/waits/request-sequencer.ts';
 import { RunSlots, WaitLimit } from './message/waits/run-slots.ts';
 import { SessionLock } from './message/waits/session-lock.ts';
 import { ClaimKeeper } from './store/claims/claim-keeper.ts';
@@ -9,6 +8,7 @@ import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
 import { RunGate } from './stream/run-gate.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import { Tickets } from './time/tickets.ts';
 import { onAbort } from './time/time-limit.ts';
 
 /** The services that the composition root makes itself, since they depend on how the daemon is started. */
@@ -35,7 +35,7 @@ export function createServices(given: GivenServices): StreamServices {
   });
   const services: StreamServices = {
     ...given,
-    sequencer: new RequestSequencer(),
+    sequencer: new Tickets(),
     sessions: new SessionLock({ store, claims, clock, waits }),
     runs: new RunSlots(() => services.settings.AGENT_CONCURRENCY, waits),
     summaries: new HistorySummaries(() => services),

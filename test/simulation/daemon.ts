@@ -228,7 +228,7 @@ export class SimulatedDaemon {
     token: string | null,
     handle: () => Promise<T>,
   ): Promise<Response<T>> {
-    request.ticket = thread === null ? null : this.services.sequencer.ticketIn(thread);
+    request.ticket = thread === null ? null : this.services.sequencer.take(thread);
     try {
       if (token !== null)
         request.validated = { token, verdict: await this.services.tokens.validate(token, request.id) };

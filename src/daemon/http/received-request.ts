@@ -3,8 +3,7 @@ import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { PARTS_MAX, readMultipart } from '../../channel/payload.ts';
 import { AgentdError } from '../errors.ts';
 import type { TokenValidator, ValidatedToken } from '../identity/identity.ts';
-import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
-import type { Ticket } from '../time/tickets.ts';
+import type { Ticket, Tickets } from '../time/tickets.ts';
 import { type BodyRoom, discard, type LargeBodies, parseJson, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
 import { type MountedRoute, resolveRoute } from './routes.ts';
@@ -13,7 +12,7 @@ const NO_BODY: Uint8Array = new Uint8Array();
 
 interface ReceiveParts {
   largeBodies: LargeBodies;
-  sequencer: RequestSequencer;
+  sequencer: Tickets;
 }
 
 /**
@@ -32,7 +31,8 @@ export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
         bodyProblem = error;
       }
       const request = new ReceivedRequest(ctx, body);
-      request.ticket = sequencer.issueTicket(route, request);
+      const thread = readThread(route, request);
+      if (thread !== null) request.ticket = sequencer.take(thread);
       Object.assign(ctx.state, { route, request, bodyProblem });
       try {
         await next();
@@ -56,6 +56,18 @@ function routeAndRoom(ctx: Context, largeBodies: LargeBodies): { route: MountedR
   } catch (error) {
     discard(ctx.req);
     throw error;
+  }
+}
+
+/**
+ * The thread that the request names; null if it names none, or if its body cannot be read. If the body cannot be read,
+ * the handler gets the same error and reports it.
+ */
+function readThread(route: Route, request: ChannelRequest): string | null {
+  try {
+    return route.thread?.(request) ?? null;
+  } catch {
+    return null;
   }
 }
 

@@ -2,11 +2,11 @@ import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import type { Route } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
-import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
 import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
+import type { Tickets } from '../time/tickets.ts';
 import { settledWithin } from '../time/time-limit.ts';
 import type { Observer } from '../trace/observer.ts';
 import { LargeBodies } from './body.ts';
@@ -44,7 +44,7 @@ interface ServerParts extends HealthParts {
   log: Log;
   clock: Clock;
   observer: Pick<Observer, 'requestEnded'>;
-  sequencer: RequestSequencer;
+  sequencer: Tickets;
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
   /** Maximum time for a request to arrive, ms; for tests. */

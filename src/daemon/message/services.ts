@@ -12,10 +12,10 @@ import type { ClaimKeeper } from '../store/claims/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { AlarmClock } from '../time/clock.ts';
+import type { Tickets } from '../time/tickets.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { Observer } from '../trace/observer.ts';
 import type { HistorySummaries } from './run/summaries.ts';
-import type { RequestSequencer } from './waits/request-sequencer.ts';
 import type { RunSlots } from './waits/run-slots.ts';
 import type { SessionLock } from './waits/session-lock.ts';
 import type { UseCount } from './waits/use-count.ts';
@@ -50,8 +50,12 @@ export interface Services {
   texts: Texts;
   /** Null if nothing is remembered. */
   memory: LongTermMemory | null;
-  /** Keeps requests in the order of arrival until they wait for their session's lock. */
-  sequencer: RequestSequencer;
+  /**
+   * Keeps the requests of one thread in the order of arrival until they wait for the session's lock. Otherwise, a
+   * request could overtake an earlier one, because the work before the lock, such as the check of a token, takes longer
+   * for some requests. A request releases its ticket when it waits for its session's lock, or has ended.
+   */
+  sequencer: Tickets;
   /** One message of a session at a time. */
   sessions: SessionLock;
   /** A bounded number of runs at a time. */

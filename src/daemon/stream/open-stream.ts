@@ -43,7 +43,7 @@ export async function openStream(
   refuseForeignPage(request, tokens, services.settings);
   const begins = stream.state === 'waiting' && request.method !== 'HEAD';
   // The ticket is taken before the token is checked, because the duration of the check varies.
-  const ticket = begins ? services.sequencer.ticketIn(stream.start.session_id) : null;
+  const ticket = begins ? services.sequencer.take(stream.start.session_id) : null;
   let begun: Begun | null = null;
   let opened: OpenStream | null = null;
   let leave: (() => void) | null = null;

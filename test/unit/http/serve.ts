@@ -4,10 +4,10 @@ import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.t
 import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
 import { createServer } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
-import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits/limits.ts';
+import { Tickets } from '../../../src/daemon/time/tickets.ts';
 import { NO_OBSERVER } from '../../../src/daemon/trace/observer.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
@@ -57,7 +57,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     ...(options.health ? { health: options.health } : {}),
   };
   const server = createServer({
-    sequencer: new RequestSequencer(),
+    sequencer: new Tickets(),
     observer: NO_OBSERVER,
     agents: { all: [{ name: 'default', digest: () => 'digest' }], digest: () => 'digest' },
     settings: { ...SETTINGS, ...options.settings } as unknown as Settings,

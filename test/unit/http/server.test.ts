@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelResponse, ResponseStream, Route } from '../../../src/channel/index.ts';
+import { ReceivedRequest } from '../../../src/daemon/http/received-request.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { closeAll, echo, limited, post, problem, sendRaw, serve, until } from './serve.ts';
 
@@ -144,6 +145,27 @@ describe('the answer of a route', () => {
     expect([got.headers.has('x-b'), got.headers.has('set-cookie')]).toEqual([false, false]);
     expect((await problem(got)).code).toBe('internal_error');
   });
+});
+
+test('only a request that names a thread gets a ticket; one that cannot be read fails in its handler', async () => {
+  const seen: boolean[] = [];
+  const route: Route = {
+    method: 'POST',
+    path: '/telex',
+    thread: (request) => request.json().thread as string | null,
+    handle(request) {
+      seen.push(ReceivedRequest.of(request)?.ticket !== null);
+      return { body: request.json() };
+    },
+  };
+  const web = await serve({ routes: [route] });
+  const statuses = [];
+  for (const body of ['{"thread":"a"}', '{"thread":null}', '{'])
+    statuses.push((await post(`${web.url}/telex`, body)).status);
+  expect([statuses, seen]).toEqual([
+    [200, 200, 400],
+    [true, false, false],
+  ]);
 });
 
 describe('a client that sends requests without waiting for the answers', () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { authorizeSender } from '../../../src/daemon/message/authorize-sender.ts';
-import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
+import { Tickets } from '../../../src/daemon/time/tickets.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import {
@@ -88,9 +88,9 @@ describe('authorize-sender', () => {
   });
 
   it('waits for earlier requests of the same session', async () => {
-    const sequencer = new RequestSequencer();
-    const first = sequencer.ticketIn('s');
-    const second = { ...visitor(), ticket: sequencer.ticketIn('s') };
+    const sequencer = new Tickets();
+    const first = sequencer.take('s');
+    const second = { ...visitor(), ticket: sequencer.take('s') };
     let isDone = false;
     const asked = runStep(world, authorizeSender, second).then(() => (isDone = true));
     await new Promise(setImmediate);

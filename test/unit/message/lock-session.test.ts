@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { turnKey } from '../../../src/daemon/message/keys.ts';
 import { lockSession } from '../../../src/daemon/message/lock-session.ts';
-import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { generateSessionId } from '../../../src/daemon/session/ids.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
+import { Tickets } from '../../../src/daemon/time/tickets.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import {
@@ -89,8 +89,8 @@ describe('lock-session', () => {
   });
 
   it('keeps the order of arrival, even if the token of an earlier message takes longer to check', async () => {
-    const sequencer = new RequestSequencer();
-    const [slow, quick] = [sequencer.ticketIn('s'), sequencer.ticketIn('s')];
+    const sequencer = new Tickets();
+    const [slow, quick] = [sequencer.take('s'), sequencer.take('s')];
     const order: string[] = [];
     const lock = async (name: string, ticket: typeof slow) => {
       const { turn } = await runStep(world, lockSession, authorized({ ticket }));

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { openStream } from '../../../src/daemon/stream/open-stream.ts';
 import { Readers } from '../../../src/daemon/stream/readers.ts';
 import { stopStream } from '../../../src/daemon/stream/stop-stream.ts';
 import type { StreamServices } from '../../../src/daemon/stream/stream-services.ts';
+import { Tickets } from '../../../src/daemon/time/tickets.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 const WAITING = {
@@ -24,7 +24,7 @@ const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: Abo
 
 /** Services that find the stream in these states, one after the other, and can never claim the stream. */
 function servicesWith(found: unknown[]) {
-  const sequencer = new RequestSequencer();
+  const sequencer = new Tickets();
   const readers = new Readers();
   const asked: string[] = [];
   const streams = {
