@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../src/channel/index.ts';
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
-import { clientTag } from '../../src/daemon/session/ids.ts';
+import { clientTag } from '../../src/daemon/session/session.ts';
 import { ANONYMOUS_ANSWER_MS } from '../../src/daemon/store/idempotency.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { aSession, aStream, aTrace, aTurn } from './fixtures.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { guardUser } from '../../src/daemon/guard/user.ts';
+import { guardUser } from '../../src/daemon/message/keys.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { anInboxMessage, aSession, aStream, GUARD_LIMITS } from './fixtures.ts';

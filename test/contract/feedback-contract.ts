@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
-import { clientTag } from '../../src/daemon/session/ids.ts';
-import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
+import { clientTag, type Session, type StoredTurn } from '../../src/daemon/session/session.ts';
 import type { FeedbackStore, NewRating, Rater } from '../../src/daemon/store/feedback.ts';
 import { ada, anInboxMessage, aSession, aTurn, bob } from './fixtures.ts';
 import { type StoreUnderTest, WANTED } from './store-contract.ts';

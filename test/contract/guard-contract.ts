@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
+import { guardUser } from '../../src/daemon/message/keys.ts';
 import type { Session } from '../../src/daemon/session/session.ts';
 import type { GuardStore } from '../../src/daemon/store/limits/guard.ts';
 import { ada, aSession } from './fixtures.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
+import { guardUser } from '../../src/daemon/message/keys.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 import type {
   Arrival,

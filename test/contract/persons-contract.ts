@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/channel/index.ts';
-import { guardUser } from '../../src/daemon/guard/user.ts';
+import { guardUser } from '../../src/daemon/message/keys.ts';
 import {
   countRecords,
   type PersonSelector,

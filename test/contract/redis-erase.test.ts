@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
-import { guardUser } from '../../src/daemon/guard/user.ts';
+import { guardUser } from '../../src/daemon/message/keys.ts';
 import { MemoryKernel, MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { RedisConnection } from '../../src/daemon/store/kernels/redis/connection.ts';

@@ -74,7 +74,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'unconfirmed',
     changes: [
       {
-        file: 'src/daemon/texts/part-answer.ts',
+        file: 'src/daemon/texts/texts.ts',
         from: 'return all.filter((number) => (only === null ? !except?.has(number) : only.has(number)));',
         to: 'return all;',
       },

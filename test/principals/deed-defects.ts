@@ -8,7 +8,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /told:|identity: carried out/,
     changes: [
       {
-        file: 'src/daemon/texts/part-answer.ts',
+        file: 'src/daemon/texts/texts.ts',
         from: 'return all.filter((number) => (only === null ? !except?.has(number) : only.has(number)));',
         to: 'return all;',
       },

@@ -289,7 +289,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was stored twice/,
     changes: [
       {
-        file: 'src/daemon/inbox/push-outlet.ts',
+        file: 'src/daemon/inbox/delivery.ts',
         from: '? { failed: { claim, outcome } }',
         to: '? {}',
       },

@@ -1,4 +1,4 @@
-import { Cancellation } from '../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../src/daemon/time/time-limit.ts';
 
 /** A cancellation that ends when the signal aborts, with its reason; never if there is no signal. */
 export function endsWith(signal?: AbortSignal): Cancellation {

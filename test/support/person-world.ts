@@ -1,5 +1,5 @@
-import { guardUser } from '../../src/daemon/guard/user.ts';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
+import { guardUser } from '../../src/daemon/message/keys.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../src/daemon/session/session.ts';
 import type { Rater } from '../../src/daemon/store/feedback.ts';
 import type { Store } from '../../src/daemon/store/store.ts';

@@ -1,6 +1,6 @@
 import { runTurn } from '../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../src/daemon/message/steps.ts';
-import type { Cancellation } from '../../src/daemon/time/cancellation.ts';
+import type { Cancellation } from '../../src/daemon/time/time-limit.ts';
 import { aMessage, aTurnOf, ON_PLATFORM, personVerdict, type StepWorld } from './step.ts';
 
 /** Who sends a message, and where. Default: a visitor without sign-in, in the session `s`, which the client names. */

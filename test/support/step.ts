@@ -23,7 +23,7 @@ import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
-import { Cancellation } from '../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../src/daemon/time/time-limit.ts';
 import type { ToolSource } from '../../src/daemon/tools/tool.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import type { TraceLine } from '../../src/daemon/trace/trace-record.ts';

@@ -7,14 +7,13 @@ import type { LinkHolder } from '../linking/find-link.ts';
 import type { LinkedChannel } from '../linking/link-ids.ts';
 import { type LinkOutcome, link, removeLink } from '../linking/links.ts';
 import { formatLogLine } from '../process/log-line.ts';
-import { shortId } from '../session/ids.ts';
 import {
   type ExpirySettings,
   type PassedState,
   type SessionState,
   sessionState,
 } from '../session/jwt-context.ts';
-import { openTurnText, type Session, type StoredTurn, sessionTag } from '../session/session.ts';
+import { openTurnText, type Session, type StoredTurn, sessionTag, shortId } from '../session/session.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Action } from '../store/actions/actions.ts';
 import type { Renewal } from '../store/links/link-renewals.ts';

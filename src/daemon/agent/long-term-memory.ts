@@ -4,9 +4,8 @@ import type { MemoryOwner } from '../identity/memory-owner.ts';
 import type { Log } from '../process/log.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Memory, MemoryStore } from '../store/memories/memories.ts';
-import type { Cancellation } from '../time/cancellation.ts';
 import type { AlarmClock } from '../time/clock.ts';
-import { TimeLimit } from '../time/time-limit.ts';
+import { type Cancellation, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { RunTaint } from './context.ts';
 

@@ -13,7 +13,7 @@ export interface RecordedRun {
   request_id: string;
   /** `builtin`, `llm`, or the path of a module. */
   runtime: string;
-  /** The digest of instructions, tools and model (agent-digest.ts). */
+  /** The digest of instructions, tools and model (`agentDigest`). */
   agent_digest: string;
   given: GivenTurn;
   /** The tools that were offered. */

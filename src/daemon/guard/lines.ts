@@ -1,5 +1,5 @@
 import type { Log } from '../process/log.ts';
-import { shortId } from '../session/ids.ts';
+import { shortId } from '../session/session.ts';
 import { quoteValue } from '../texts/printable.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Log } from '../process/log.ts';
-import { shortId } from '../session/ids.ts';
+import { shortId } from '../session/session.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { type Context, type Middleware, ResponseHead } from './exchange.ts';
 

@@ -1,5 +1,5 @@
 import type { ChannelPlugin, ClosedQuestion, IncomingMessage } from '../../channel/index.ts';
-import { sendersReading } from '../linking/senders-texts.ts';
+import { sendersReading } from '../linking/find-link.ts';
 import { decisionInWords } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
 import type { InboxMessage } from '../store/inbox/inbox.ts';

@@ -1,18 +1,24 @@
+import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
+import { sendersTexts } from '../linking/find-link.ts';
+import { linkKeys } from '../linking/link-ids.ts';
 import { type Arrival, arrivedChannel } from '../message/arrival.ts';
-import type { CompleteReply } from '../message/outlet.ts';
+import { SignInChanged } from '../message/authorize-sender.ts';
+import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import { runTurn } from '../message/run-turn.ts';
 import type { Services } from '../message/services.ts';
 import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import { textOfTurn } from '../store/inbox/collect-turn.ts';
-import type { InboxClaim, InboxMessage } from '../store/inbox/inbox.ts';
-import type { Cancellation } from '../time/cancellation.ts';
-import { Attempt } from './attempt.ts';
-import { failedForGood, isInterruptedTooOften } from './outcome.ts';
+import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox/inbox.ts';
+import type { NewWaitingQuestion } from '../store/links/waiting-questions.ts';
+import type { LocalTexts } from '../texts/texts.ts';
+import { timeOrderedId, wait } from '../time/clock.ts';
+import { Cancellation } from '../time/time-limit.ts';
+import { afterFailedRun, failedForGood, isInterruptedTooOften, judgeRun } from './outcome.ts';
+import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { Admittance } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
-import { PushOutlet } from './push-outlet.ts';
 import { type LaterChannel, Sending, type SendingServices } from './sending.ts';
 import type { Typing } from './typing.ts';
 
@@ -173,5 +179,166 @@ export class Delivery {
       key: null,
       counted_in: null,
     };
+  }
+}
+
+/** How long to wait before the next attempt to store an outcome, ms. */
+const STORE_AGAIN_MS = 1000;
+
+/** One attempt at a claimed message. The store counted it when the message was claimed. */
+export class Attempt {
+  readonly claim: InboxClaim;
+  /** The message as it was claimed; after its run, the message with the stored reply. */
+  message: InboxMessage;
+  readonly #services: Services;
+
+  constructor(services: Services, claim: InboxClaim) {
+    this.#services = services;
+    this.claim = claim;
+    this.message = claim.message;
+  }
+
+  get about(): Record<string, unknown> {
+    const { id, request_id, platform, attempts, sends } = this.message;
+    return { request_id, channel: platform, message: id, attempts, sends };
+  }
+
+  /** The `reply_to` for the channel; null if it cannot be opened. */
+  replyTo(): JsonObject | null {
+    const { id, reply_to, closes } = this.message;
+    return openReplyTo(this.#services.seal, closes?.message_id ?? id, reply_to);
+  }
+
+  /** Renews the claim while the work lasts. */
+  async whileHeld(work: (lost: Cancellation) => Promise<void>): Promise<void> {
+    const lost = new Cancellation();
+    const drop = this.#services.claims.hold(this.claim, this.#services.store.inbox, lost);
+    try {
+      await work(lost);
+    } finally {
+      drop();
+    }
+  }
+
+  /**
+   * Ends the claim with this outcome. Repeats the write until it succeeds. If the daemon stops before that, the message
+   * is processed again at the next start.
+   */
+  async end(outcome: AttemptOutcome): Promise<void> {
+    const { clock, log, stopping, store } = this.#services;
+    this.logOutcome(outcome);
+    for (;;) {
+      try {
+        const ours = await store.inbox.settle(this.claim, outcome);
+        if (!ours) log.info(this.about, 'the claim of the message was lost while it was being processed');
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        log.warn(
+          { ...this.about, err: error },
+          'the outcome of an attempt could not be stored yet; will try again',
+        );
+        if (stopping.aborted) return;
+      }
+      await wait(clock, STORE_AGAIN_MS);
+    }
+  }
+
+  logOutcome(outcome: AttemptOutcome): void {
+    const { log } = this.#services;
+    if (outcome.kind === 'again') {
+      const { failure, wait_ms } = outcome;
+      log.warn({ ...this.about, failure, wait_ms }, 'message will be tried again');
+    } else if (outcome.kind === 'notify' || outcome.kind === 'failed') {
+      const level = this.message.is_hint ? 'warn' : 'error';
+      log[level]({ ...this.about, failure: outcome.failure }, 'message has failed for good');
+    }
+  }
+}
+
+const SIGN_IN_CHANGED = 'session_forbidden: the sign-in of the sender has changed';
+
+type Uses = Pick<Services, 'settings' | 'clock' | 'stopping' | 'texts' | 'store' | 'seal' | 'log'>;
+
+/**
+ * The outlet of a message in the inbox. The whole reply is stored with the message, and is sent when the turn has
+ * ended. Until then, the platform shows that an answer is being written.
+ */
+class PushOutlet implements Outlet {
+  readonly leaves = null;
+  readonly #services: Uses;
+  readonly #plugin: ChannelPlugin;
+  readonly #claim: InboxClaim;
+  #afterFailure: Promise<AttemptOutcome> | null = null;
+
+  constructor(services: Uses, plugin: ChannelPlugin, claim: InboxClaim) {
+    this.#services = services;
+    this.#plugin = plugin;
+    this.#claim = claim;
+  }
+
+  started(): void {}
+  text(): void {}
+  tool(): void {}
+  complete(): void {}
+
+  async close(end: TurnEnd): Promise<OutletChanges> {
+    const claim = this.#claim;
+    if (end.answered) {
+      const { response, question, sign_in, written_for } = end.reply;
+      const { waiting_text = null, hint = null } = sign_in ?? {};
+      const waits = waiting_text === null ? null : this.#waiting(waiting_text);
+      const reply = {
+        ...{ claim, text: response, question: question?.stored ?? null },
+        ...(hint === null ? {} : { sign_in: hint }),
+        ...(written_for === undefined ? {} : { written_for }),
+      };
+      return waits === null ? { reply } : { reply, waits };
+    }
+    const outcome = await this.afterFailure(end.error);
+    return outcome.kind === 'notify' || outcome.kind === 'failed'
+      ? { failed: { claim, outcome } }
+      : { runs_again: true };
+  }
+
+  /** The outcome of the attempt after its run has failed. It is decided only once, because the wait is partly random. */
+  afterFailure(error: unknown): Promise<AttemptOutcome> {
+    this.#afterFailure ??= this.#judge(error);
+    return this.#afterFailure;
+  }
+
+  /** The daemon's texts in the language of the sender. */
+  async texts(): Promise<LocalTexts> {
+    const { message } = this.#claim.message;
+    return message === null ? this.#services.texts.in() : sendersTexts(this.#services, this.#plugin, message);
+  }
+
+  /** The second run of the message, which waits for the sign-in of its sender. Null if its `reply_to` cannot be opened. */
+  #waiting(text: string): NewWaitingQuestion | null {
+    const { clock, seal, settings } = this.#services;
+    const { id: turn_id, message, session_id, ...first } = this.#claim.message;
+    const reply_to = openReplyTo(seal, turn_id, first.reply_to);
+    if (reply_to === null || message === null || session_id === null) return null;
+    const { platform, queue, user_id, message_id, sent_at, request_id, received_at } = first;
+    const id = timeOrderedId(clock.now());
+    return {
+      link_key: linkKeys(this.#plugin, message.user_id)[0],
+      message: {
+        ...{ id, platform, queue, session_id, user_id, sent_at, request_id },
+        ...{ message: { ...message, text }, reply_to: sealReplyTo(seal, id, reply_to), reply: null },
+        // Both runs would otherwise be found by the platform's id of the message.
+        message_id: null,
+        rerun: { turn_id, message_id, received_at },
+      },
+      ttl_ms: settings.SIGN_IN_WAIT_SECONDS * 1000,
+    };
+  }
+
+  async #judge(error: unknown): Promise<AttemptOutcome> {
+    const { settings, clock, stopping } = this.#services;
+    if (stopping.aborted) return { kind: 'given_back' };
+    // Nobody asked for this run, so nobody is told that it failed.
+    if (error instanceof SignInChanged) return { kind: 'failed', failure: SIGN_IN_CHANGED };
+    return afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), await this.texts());
   }
 }

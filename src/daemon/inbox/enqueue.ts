@@ -8,11 +8,11 @@ import type {
 } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine, tell } from '../guard/lines.ts';
-import { guardUser } from '../guard/user.ts';
 import { type GuardedMessage, type GuardVerdict, guardLimits } from '../guard/verdict.ts';
-import { sendersTexts } from '../linking/senders-texts.ts';
+import { sendersTexts } from '../linking/find-link.ts';
 import { maskMessage, requireMessages } from '../message/arrival.ts';
 import { answersQuestion, guardedText } from '../message/guard.ts';
+import { guardUser } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
 import { addLazyMember } from '../process/lazy-member.ts';
 import { maskTokens } from '../settings/secret.ts';

@@ -1,7 +1,6 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
-import { findSendersLink } from '../linking/find-link.ts';
-import { sendersTexts } from '../linking/senders-texts.ts';
+import { findSendersLink, sendersTexts } from '../linking/find-link.ts';
 import { requireMessage } from '../message/arrival.ts';
 import { turnKey } from '../message/keys.ts';
 import { describeOutcome } from '../message/reply/ended-question.ts';

@@ -3,16 +3,15 @@ import { StoreUnavailable } from '../errors.ts';
 import { findSendersLink } from '../linking/find-link.ts';
 import type { Services } from '../message/services.ts';
 import type { AttemptOutcome } from '../store/inbox/inbox.ts';
+import type { AlarmClock } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
-import { TimeLimit } from '../time/time-limit.ts';
+import { TimeLimit, within } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import type { Attempt } from './attempt.ts';
 import { closedQuestion } from './closed-question.ts';
+import type { Attempt } from './delivery.ts';
 import { DeliveryFailed, failureOfDelivery, toPlatformFailure } from './outcome.ts';
 import { outgoingReply } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
-import type { QuestionsBeingSent } from './questions-being-sent.ts';
-import type { SentIds } from './sent-ids.ts';
 import { hintAtSignIn } from './sign-in-hint.ts';
 
 /** A channel that sends its replies later. */
@@ -259,5 +258,68 @@ export class Sending {
     } catch (error) {
       log.warn({ ...this.#attempt.about, err: error }, 'the trace of a delivery could not be stored');
     }
+  }
+}
+
+/** Maximum number of replies whose ids are remembered. The oldest are forgotten first. */
+const REPLIES_MAX = 1000;
+/** Maximum number of messages of one reply whose ids are remembered. */
+const IDS_MAX = 50;
+
+/**
+ * The platform's ids of the messages of a reply, from the moment when the platform has accepted them until the inbox
+ * stores that the reply was sent.
+ */
+export class SentIds {
+  readonly #ids = new Map<string, string[]>();
+
+  note(reply_id: string, sent_id: string): void {
+    const ids = this.#ids.get(reply_id) ?? [];
+    if (ids.length < IDS_MAX) ids.push(sent_id);
+    this.#ids.set(reply_id, ids);
+    const [oldest] = this.#ids.keys();
+    if (this.#ids.size > REPLIES_MAX && oldest !== undefined) this.#ids.delete(oldest);
+  }
+
+  /** Returns the ids, and forgets them. */
+  take(reply_id: string): readonly string[] {
+    const ids = this.#ids.get(reply_id) ?? [];
+    this.#ids.delete(reply_id);
+    return ids;
+  }
+}
+
+/** Maximum time that a message waits until a question has been sent, ms. */
+const WAIT_MS = 100;
+
+/**
+ * The questions that this process is sending, by session. A person may answer as soon as the platform has the question,
+ * but the daemon learns a little later that it was sent. Therefore a message that arrives in between waits for up to
+ * `WAIT_MS` before it is accepted. Otherwise it would count as older than the question, and could not answer it. If the
+ * platform takes longer, the message does count as older.
+ */
+export class QuestionsBeingSent {
+  readonly #clock: AlarmClock;
+  readonly #sending = new Map<string, Promise<void>>();
+
+  constructor(clock: AlarmClock) {
+    this.#clock = clock;
+  }
+
+  /** @returns a function to call when the store has recorded whether the question was sent. */
+  begin(session_id: string): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#sending.set(session_id, promise);
+    return () => {
+      if (this.#sending.get(session_id) === promise) this.#sending.delete(session_id);
+      resolve();
+    };
+  }
+
+  /** Resolves when no question of these sessions is being sent, but after `WAIT_MS` at the latest. */
+  async ended(session_ids: readonly (string | null)[]): Promise<void> {
+    const sending = session_ids.flatMap((id) => (id === null ? [] : (this.#sending.get(id) ?? [])));
+    if (sending.length === 0) return;
+    await within(Promise.all(sending), WAIT_MS, () => undefined, this.#clock);
   }
 }

@@ -7,9 +7,7 @@ import { every } from '../time/clock.ts';
 import { LiveSet } from '../time/live-map.ts';
 import { Delivery } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
-import { QuestionsBeingSent } from './questions-being-sent.ts';
-import type { LaterChannel } from './sending.ts';
-import { SentIds } from './sent-ids.ts';
+import { type LaterChannel, QuestionsBeingSent, SentIds } from './sending.ts';
 import { Typing } from './typing.ts';
 
 /**

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { AgentdError } from '../errors.ts';
+import { AgentdError, StoreUnavailable } from '../errors.ts';
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import { type Claims, type PersonKey, personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import { type Link, type LinkHow, userOfKey } from '../store/links/links.ts';
 import type { Store } from '../store/store.ts';
+import type { LocalTexts, Texts } from '../texts/texts.ts';
 import type { Clock } from '../time/clock.ts';
 import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';
 
@@ -22,7 +23,7 @@ export interface LinkServices {
 export type Lookup = Pick<LinkServices, 'store' | 'seal' | 'log'>;
 
 /** The ids with which a platform names the sender of a message. */
-export interface Sender {
+interface Sender {
   user_id: string;
   alias_id?: string;
 }
@@ -89,7 +90,7 @@ export async function findSendersLink(
 }
 
 /** False if the platform has given the user id to somebody else since the link was made. */
-export function isSenders(
+function isSenders(
   { alias, is_reassigned }: FoundLink,
   { name }: LinkedChannel,
   { user_id, alias_id = user_id }: Sender,
@@ -219,4 +220,42 @@ export function readHolder(
 
 export function changing(): AgentdError {
   return new AgentdError('unavailable', 'Other requests are changing this link.', { retryAfter: 1 });
+}
+
+/** The parts of a platform's message that tell who sent it, and in which language. */
+interface Sent extends Sender {
+  locale?: string;
+}
+
+type Parts = Pick<LinkServices, 'store' | 'seal' | 'clock' | 'log'> & { texts: Texts };
+
+/**
+ * The daemon's texts for the sender of a platform's message that no turn answers: in the language of the token in their
+ * link, or else in the language that the platform reports.
+ */
+export async function sendersTexts(services: Parts, channel: LinkedChannel, sent: Sent): Promise<LocalTexts> {
+  const { texts } = services;
+  // Without translations, the language makes no difference, and the link need not be read.
+  const claims = texts.areTranslated ? await linkedClaims(services, channel, sent) : null;
+  return texts.in(claims?.locale, sent.locale);
+}
+
+/** As `sendersTexts`, with the time zone of the token in the link; null if it is not known. */
+export async function sendersReading(
+  services: Parts,
+  channel: LinkedChannel,
+  sent: Sent,
+): Promise<{ texts: LocalTexts; timezone: string | null }> {
+  const claims = await linkedClaims(services, channel, sent);
+  return { texts: services.texts.in(claims?.locale, sent.locale), timezone: claims?.timezone ?? null };
+}
+
+/** Null if there is no link of this sender with a token that has not expired, or if the store cannot be reached. */
+async function linkedClaims(services: Parts, channel: LinkedChannel, sent: Sent) {
+  const found = await findLink(services, channel, sent.user_id).catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return null;
+    throw error;
+  });
+  if (found === null || effectiveExpiry(found) <= services.clock.now()) return null;
+  return isSenders(found, channel, sent) ? claimsOfStoredToken(found.token) : null;
 }

@@ -5,7 +5,7 @@ import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { ClaimKeeper } from '../store/claims/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
-import { Cancellation } from '../time/cancellation.ts';
+import { Cancellation } from '../time/time-limit.ts';
 
 /** How long the id of a message is remembered, ms. */
 const KNOWN_MS = 7 * 24 * 60 * 60 * 1000;

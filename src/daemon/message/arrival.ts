@@ -4,7 +4,7 @@ import type { ChannelPlugin, IncomingMessage, MessageMetadata } from '../../chan
 import { AgentdError } from '../errors.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
 import { withoutCodes } from '../linking/link-codes.ts';
-import { generateSessionId } from '../session/ids.ts';
+import { generateSessionId } from '../session/session.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { mapTexts } from '../syntax/json.ts';
 import { timeOrderedId } from '../time/clock.ts';

@@ -1,7 +1,6 @@
 import { AgentdError } from '../errors.ts';
 import { personFrom } from '../identity/identity.ts';
-import { generateSessionId, isChannelSessionId } from '../session/ids.ts';
-import { type Session, sessionTag } from '../session/session.ts';
+import { generateSessionId, isChannelSessionId, type Session, sessionTag } from '../session/session.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';

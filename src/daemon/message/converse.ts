@@ -1,5 +1,5 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
-import { Cancellation } from '../time/cancellation.ts';
+import { Cancellation } from '../time/time-limit.ts';
 import { type Arrival, createArrival, type Origin, withoutLinkCodes } from './arrival.ts';
 import type { Outlet } from './outlet.ts';
 import { runTurn } from './run-turn.ts';

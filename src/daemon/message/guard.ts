@@ -1,9 +1,8 @@
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { tell, verdictLine } from '../guard/lines.ts';
-import { guardUser, textHash } from '../guard/user.ts';
 import { type GuardVerdict, guardLimits } from '../guard/verdict.ts';
-import { identifySender } from './keys.ts';
+import { guardUser, identifySender, textHash } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {

@@ -1,4 +1,4 @@
-import { isLikeGenerated } from '../session/ids.ts';
+import { isLikeGenerated } from '../session/session.ts';
 import { nameSession } from './authorize-sender.ts';
 import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';

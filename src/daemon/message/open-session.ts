@@ -1,7 +1,6 @@
 import { personFrom } from '../identity/identity.ts';
 import { aliasChange, ownerOnPlatform } from '../identity/memory-owner.ts';
-import { clientTag } from '../session/ids.ts';
-import type { Session } from '../session/session.ts';
+import { clientTag, type Session } from '../session/session.ts';
 import { refuseStranger } from './authorize-sender.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';

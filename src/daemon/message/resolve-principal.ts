@@ -1,8 +1,7 @@
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { NobodyReason, Principal } from '../identity/identity.ts';
-import { generateSessionId } from '../session/ids.ts';
 import { hasExpired, jwtContext, sealRecord, statesPassed, storedToken } from '../session/jwt-context.ts';
-import { type Session, sessionTag } from '../session/session.ts';
+import { generateSessionId, type Session, sessionTag } from '../session/session.ts';
 import { ClaimLost } from '../store/failures.ts';
 import { newSession } from './open-session.ts';
 import type { Step } from './sequence.ts';

@@ -18,7 +18,6 @@ import type { Observer } from '../trace/observer.ts';
 import type { HistorySummaries } from './run/summaries.ts';
 import type { RunSlots } from './waits/run-slots.ts';
 import type { SessionLock } from './waits/session-lock.ts';
-import type { UseCount } from './waits/use-count.ts';
 
 /**
  * The services that the steps of a message use; made once, in serve.ts. A reload replaces some of them, so a caller reads
@@ -42,7 +41,7 @@ export interface Services {
   /** The runtime of the agent. From choose-agent on, `agent`, `tools` and `memory` are those of the chosen agent. */
   agent: AgentRuntime;
   tools: ToolRegistry;
-  /** The current digest of instructions, tools and model (agent-digest.ts). */
+  /** The current digest of instructions, tools and model (`agentDigest`). */
   agentDigest: () => string;
   /** The turns that use the replaceable services (`Replaceable`). */
   use: UseCount;
@@ -101,5 +100,32 @@ export type RunServices = Pick<
   | 'store'
   | 'texts'
   | 'tokens'
+  | 'agentDigest'
   | 'tools'
 >;
+
+/** Counts the users of something that is later replaced, so that it is stopped after the last of them has ended. */
+export class UseCount {
+  #users = 0;
+  #whenUnused: (() => void) | null = null;
+
+  /** @returns a function that ends the use; calling it again has no effect. */
+  begin(): () => void {
+    this.#users++;
+    let isUsed = true;
+    return () => {
+      if (!isUsed) return;
+      isUsed = false;
+      this.#users--;
+      if (this.#users === 0) this.#whenUnused?.();
+    };
+  }
+
+  /** Resolves as soon as nobody uses it. Must be called only when no more users can begin. */
+  ended(): Promise<void> {
+    if (this.#users === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#whenUnused = resolve;
+    });
+  }
+}

@@ -1,5 +1,5 @@
 import { AgentdError, type ErrorCode } from '../errors.ts';
-import { shortId } from '../session/ids.ts';
+import { shortId } from '../session/session.ts';
 import { Trace } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';

@@ -1,6 +1,6 @@
 import type { Confirmation, Receipts } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { clientTag } from '../session/ids.ts';
+import { clientTag } from '../session/session.ts';
 import { type ClaimState, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claims/claim-state.ts';
 import { CLAIM_MS, type KeyClaim } from './claims/claims.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, StreamEvent } from '../../channel/index.ts';
 import type { PersonKey, TokenReason } from '../identity/identity.ts';
-import { clientTag } from '../session/ids.ts';
+import { clientTag } from '../session/session.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import { type ClaimState, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claims/claim-state.ts';
 import type { StreamClaim } from './claims/claims.ts';

@@ -8,7 +8,7 @@ import type { Services } from '../message/services.ts';
 import { openStream as steps } from '../message/steps.ts';
 import { beginSpan, buildTrace, endTrace } from '../message/turn-trace.ts';
 import { reportFailure, withTurn } from '../message/with-turn.ts';
-import { shortId } from '../session/ids.ts';
+import { shortId } from '../session/session.ts';
 
 /**
  * Stores a message until its stream is opened. For a refused message, a trace is stored under the id of its request.

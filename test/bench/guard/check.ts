@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
+import { guardUser } from '../../../src/daemon/message/keys.ts';
 import { SEEN } from '../../../src/daemon/store/inbox/seen.ts';
 import { storedDocuments } from '../../support/stored-documents.ts';
 import { openStoreAt } from '../store.ts';

@@ -11,7 +11,7 @@ import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/me
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories/memories.ts';
-import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../../src/daemon/time/time-limit.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { ada, bob } from '../../contract/fixtures.ts';
 import { collectLog, type LogLine } from '../../support/log-lines.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
-import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { guardUser } from '../../../src/daemon/message/keys.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { circuitLine, duplicateLine, turnLimitLine, verdictLine } from '../../../src/daemon/guard/lines.ts';
-import { guardUser, textHash } from '../../../src/daemon/guard/user.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { guardUser, textHash } from '../../../src/daemon/message/keys.ts';
 
 describe('textHash', () => {
   it.each([

@@ -6,7 +6,7 @@ import {
   generateCode,
   MASKED_CODE,
   maskCodes,
-} from '../../../src/daemon/linking/link-code-text.ts';
+} from '../../../src/daemon/linking/link-codes.ts';
 
 const CODE = 'ABCDE23456';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { turnKey } from '../../../src/daemon/message/keys.ts';
 import { lockSession } from '../../../src/daemon/message/lock-session.ts';
-import { generateSessionId } from '../../../src/daemon/session/ids.ts';
+import { generateSessionId } from '../../../src/daemon/session/session.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
 import { Tickets } from '../../../src/daemon/time/tickets.ts';

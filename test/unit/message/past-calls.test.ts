@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn, SummaryRequest } from '../../../src/agent/index.ts';
 import { KeptCalls, SESSION_CALLS_BYTES } from '../../../src/daemon/message/run/record.ts';
-import { generateSessionId } from '../../../src/daemon/session/ids.ts';
+import { generateSessionId } from '../../../src/daemon/session/session.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
-import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../../src/daemon/time/time-limit.ts';
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent } from '../../../src/daemon/tools/tool.ts';

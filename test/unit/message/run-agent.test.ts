@@ -12,7 +12,7 @@ import {
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
-import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../../src/daemon/time/time-limit.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { generateSessionId, isChannelSessionId, shortId } from '../../../src/daemon/session/ids.ts';
+import { generateSessionId, isChannelSessionId, shortId } from '../../../src/daemon/session/session.ts';
 
 it('generated ids have the documented form, contain 128 random bits, and never repeat', () => {
   const ids = new Set(Array.from({ length: 1000 }, () => generateSessionId('webchat', 'ada')));

@@ -1,5 +1,5 @@
-import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage } from '../../../src/daemon/guard/verdict.ts';
+import { guardUser } from '../../../src/daemon/message/keys.ts';
 import type { Arrival, NewInboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { guardUser } from '../../../src/daemon/message/keys.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import {
   ada,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { guardUser } from '../../../src/daemon/message/keys.ts';
 import { GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { guardUser } from '../../../src/daemon/message/keys.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';

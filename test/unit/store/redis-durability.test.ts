@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { guardUser } from '../../../src/daemon/message/keys.ts';
 import { RedisConnection } from '../../../src/daemon/store/kernels/redis/connection.ts';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
 import type { RenewalClaim } from '../../../src/daemon/store/links/link-renewals.ts';

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { every, wait } from '../../../src/daemon/time/clock.ts';
-import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
+import { Cancellation, TimeLimit } from '../../../src/daemon/time/time-limit.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const never = () => new Promise<never>(() => {});

@@ -19,9 +19,15 @@ import type { CarriedOut } from './carry-out.ts';
 import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
 import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
-import { leftOutInWords, pagesInWords, toReceipts, WriteReports } from './reports.ts';
+import {
+  hasWritten,
+  leftOutInWords,
+  mayBeUnbacked,
+  pagesInWords,
+  toReceipts,
+  WriteReports,
+} from './reports.ts';
 import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
-import { hasWritten, mayBeUnbacked } from './unbacked-claim.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;

@@ -10,7 +10,7 @@ import type { TimeLimit } from '../../time/time-limit.ts';
 import type { ServerPage } from '../../tools/answer.ts';
 import { ConfirmationDesk } from '../../tools/confirmation/desk.ts';
 import { identifyConfirmer } from '../../tools/confirmation/judge-answer.ts';
-import { ownJournal } from '../../tools/journal/own-journal.ts';
+import { ownJournal } from '../../tools/journal/action-record.ts';
 import { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../../tools/perform-call.ts';
 import type { Trace } from '../../trace/trace.ts';

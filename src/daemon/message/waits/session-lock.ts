@@ -5,9 +5,9 @@ import type { SessionClaim, SessionPlace } from '../../store/claims/claims.ts';
 import type { SessionStore } from '../../store/sessions/sessions.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/sessions/turns.ts';
 import type { Store } from '../../store/store.ts';
-import type { Cancellation } from '../../time/cancellation.ts';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { LiveMap } from '../../time/live-map.ts';
+import type { Cancellation } from '../../time/time-limit.ts';
 import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
 
 /** How long to wait before the next attempt to claim a session that another daemon holds, ms. */

@@ -1,7 +1,7 @@
 import type { Log } from '../../process/log.ts';
-import type { Cancellation } from '../../time/cancellation.ts';
 import type { AlarmClock } from '../../time/clock.ts';
 import { LiveSet } from '../../time/live-map.ts';
+import type { Cancellation } from '../../time/time-limit.ts';
 import { ClaimLost } from '../failures.ts';
 import { CLAIM_MS, type Claim } from './claims.ts';
 

@@ -1,9 +1,9 @@
 import type { GuardLimits } from '../../guard/verdict.ts';
+import { dueAt } from '../../time/clock.ts';
 import { actionsOfQuestion } from '../actions/action-document.ts';
 import { closeDueCards, noteCard } from '../actions/question-cards.ts';
 import { dropUnasked, noteAsked, noteNotice } from '../actions/questions.ts';
 import { CLAIMS, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from '../claims/claim-state.ts';
-import { dueAt } from '../due-at.ts';
 import { noteSentAnswer } from '../feedback.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { checkMessage } from '../limits/guard.ts';

@@ -1,4 +1,4 @@
-import { dueAt } from '../due-at.ts';
+import { dueAt } from '../../time/clock.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
 

@@ -1,7 +1,7 @@
 import type { TokenOrigin } from '../../identity/identity.ts';
+import { dueAt } from '../../time/clock.ts';
 import { withdrawActions } from '../actions/questions.ts';
 import { claimTime } from '../claims/claim-state.ts';
-import { dueAt } from '../due-at.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
 import { hashOfToken, LINK_RENEWAL, type StoredRenewal } from './link-renewal-document.ts';

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../../channel/index.ts';
 import type { GuardUserState } from '../../guard/judge.ts';
 import type { PersonKey } from '../../identity/identity.ts';
-import { clientTag } from '../../session/ids.ts';
-import { type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
+import { clientTag, type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Action } from '../actions/actions.ts';
 import type { Feedback, SentAnswer } from '../feedback.ts';

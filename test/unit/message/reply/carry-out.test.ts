@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
 import { carryOut } from '../../../../src/daemon/message/reply/carry-out.ts';
-import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../../../src/daemon/time/time-limit.ts';
 import { actionTextRecord } from '../../../../src/daemon/tools/journal/action-record.ts';
 import { TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
 import { createRegistry, fixedSource } from '../../../../src/daemon/tools/registry.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn, SummaryRequest } from '../../../../src/agent/index.ts';
 import { runTurn } from '../../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../../src/daemon/message/steps.ts';
-import { generateSessionId } from '../../../../src/daemon/session/ids.ts';
+import { generateSessionId } from '../../../../src/daemon/session/session.ts';
 import { aSession, aTurn } from '../../../contract/fixtures.ts';
 import { saveSession } from '../../../contract/store-writes.ts';
 import {

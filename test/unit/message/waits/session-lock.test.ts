@@ -10,7 +10,7 @@ import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/sto
 import type { ReplicaStore } from '../../../../src/daemon/store/replicas.ts';
 import type { TurnChanges } from '../../../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../../../src/daemon/store/store.ts';
-import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../../../src/daemon/time/time-limit.ts';
 import type { StepLine } from '../../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../../contract/fixtures.ts';
 import { collectLog } from '../../../support/log-lines.ts';

@@ -2,7 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { ClaimKeeper } from '../../../../src/daemon/store/claims/claim-keeper.ts';
 import { ClaimLost } from '../../../../src/daemon/store/failures.ts';
-import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../../../src/daemon/time/time-limit.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 

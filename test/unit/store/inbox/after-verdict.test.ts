@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { guardUser } from '../../../../src/daemon/guard/user.ts';
 import type { GuardVerdict } from '../../../../src/daemon/guard/verdict.ts';
+import { guardUser } from '../../../../src/daemon/message/keys.ts';
 import { afterVerdict } from '../../../../src/daemon/store/inbox/after-verdict.ts';
 import type { Arrival } from '../../../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from '../../../contract/fixtures.ts';

@@ -7,7 +7,7 @@ import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../../src/daemon/store/memories/memories.ts';
-import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
+import { Cancellation } from '../../../../src/daemon/time/time-limit.ts';
 import { bindTools } from '../../../../src/daemon/tools/bind-tools.ts';
 import { createMemoryTools } from '../../../../src/daemon/tools/built-in/own-tools.ts';
 import { executeConfirmed } from '../../../../src/daemon/tools/confirmed-call.ts';

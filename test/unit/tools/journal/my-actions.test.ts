@@ -9,8 +9,7 @@ import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/sto
 import type { Store } from '../../../../src/daemon/store/store.ts';
 import { createMyActions } from '../../../../src/daemon/tools/built-in/own-tools.ts';
 import { builtInSource } from '../../../../src/daemon/tools/describe-source.ts';
-import { closeActionText } from '../../../../src/daemon/tools/journal/action-record.ts';
-import { ownJournal } from '../../../../src/daemon/tools/journal/own-journal.ts';
+import { closeActionText, ownJournal } from '../../../../src/daemon/tools/journal/action-record.ts';
 import type { Tool, ToolAudience } from '../../../../src/daemon/tools/tool.ts';
 import { ada, anAction, bob } from '../../../contract/fixtures.ts';
 import { contextOf } from '../../../support/request-context.ts';

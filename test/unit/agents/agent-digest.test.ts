@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { agentDigest, type DigestedParts } from '../../../src/daemon/agent/agent-digest.ts';
+import { agentDigest, type DigestedParts } from '../../../src/daemon/agents/agents.ts';
 import { digestRecord } from '../../../src/daemon/tools/definition-digest.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { SourceEntry } from '../../../src/daemon/tools/source-entry.ts';
