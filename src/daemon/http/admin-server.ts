@@ -8,14 +8,7 @@ import type { ListenAddress } from '../settings/addresses.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Store } from '../store/store.ts';
 import { App } from './exchange.ts';
-import {
-  answerBrokenRequests,
-  createListener,
-  InFlight,
-  listen,
-  requireHost,
-  stopListening,
-} from './listener.ts';
+import { createListener, InFlight, listen, requireHost, stopListening } from './listener.ts';
 import { problems, securityHeaders } from './problem.ts';
 import { ReceivedRequest } from './received-request.ts';
 import { requestId } from './request-id.ts';
@@ -53,9 +46,7 @@ export function createAdminServer(
     const response = await route.handle(new ReceivedRequest(ctx, NO_BODY));
     respond(ctx, response, { stopping: AbortSignal.abort(), log });
   });
-  app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
-  const server = createListener(app, log, { keepAliveSeconds });
-  answerBrokenRequests(server, inFlight, log);
+  const server = createListener(app, inFlight, log, { keepAliveSeconds });
   return {
     /** Rejects with the system's error if it cannot listen. */
     listen: (address: ListenAddress) => listen(server, { ...address, setting: 'ADMIN_LISTEN' }, log),

@@ -59,12 +59,18 @@ interface ListenTarget {
   setting: 'HOST' | 'ADMIN_LISTEN';
 }
 
-/** A Node server for an application, with limits on how much and how slowly a client may send. */
+/**
+ * A Node server for an application, with limits on how much and how slowly a client may send. It answers what cannot be
+ * parsed as a request itself.
+ */
 export function createListener(
   app: Koa<Exchange>,
+  inFlight: InFlight,
   log: Log,
   { keepAliveSeconds, requestTimeout = REQUEST_TIMEOUT }: ListenerOptions,
 ): HttpServer {
+  // Only the error of a broken connection gets past `problems`.
+  app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
   const handle = closeFloods(app.callback(), log);
   const server = createHttpServer(
     {
@@ -84,6 +90,8 @@ export function createListener(
   );
   // An unknown expectation may be ignored (RFC 9110 §10.1.1); by default, Node would refuse the request.
   server.on('checkExpectation', handle);
+  answerConnect(server);
+  answerBrokenRequests(server, inFlight, log);
   return server;
 }
 
@@ -194,8 +202,7 @@ const REFUSALS: Readonly<Record<string, { status: number; detail: string }>> = {
 const MALFORMED = { status: 400, detail: 'This is not an HTTP request.' };
 
 /** Answers broken and slow requests with a problem document, and closes their connection. */
-export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Log): void {
-  answerConnect(server);
+function answerBrokenRequests(server: Server, inFlight: InFlight, log: Log): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const code = error.code ?? '';
     if (code === 'ECONNRESET' || !socket.writable || inFlight.isAnswering(socket)) {

@@ -14,7 +14,6 @@ import { cors } from './cors.ts';
 import { App, type Middleware } from './exchange.ts';
 import {
   admit,
-  answerBrokenRequests,
   createListener,
   InFlight,
   type InheritedSocket,
@@ -54,7 +53,6 @@ interface ServerParts extends HealthParts {
 /** The HTTP side of the daemon: the middleware of every request, in order. */
 export function createServer(parts: ServerParts) {
   const { settings, store, log, clock } = parts;
-  const agents = () => parts.agents;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
@@ -70,7 +68,7 @@ export function createServer(parts: ServerParts) {
   app.use(findRoute(createRouter([...routes(parts, log), ...ownRoutes])));
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
   app.use(admit(inFlight));
-  app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest: () => agents().digest() }), clock));
+  app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest: () => parts.agents.digest() }), clock));
   const largeBodies = new LargeBodies(() => parts.settings.BODY_LIMIT_BYTES, clock);
   app.use(receive({ largeBodies, sequencer: parts.sequencer }));
   app.use(routeHeaders());
@@ -78,14 +76,11 @@ export function createServer(parts: ServerParts) {
   app.use(validateToken(parts.tokens));
   app.use(rateLimit(parts));
   app.use(answer({ stopping: streams.signal, log }));
-  // Only the error of a broken connection gets past `problems`.
-  app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
 
-  const server = createListener(app, log, {
+  const server = createListener(app, inFlight, log, {
     keepAliveSeconds: settings.KEEP_ALIVE_SECONDS,
     requestTimeout: parts.requestTimeout,
   });
-  answerBrokenRequests(server, inFlight, log);
   return {
     /** Rejects with the system's error if it cannot listen. Port 0 means any free port. */
     listen: (target: { host: string; port: number } | InheritedSocket) =>
