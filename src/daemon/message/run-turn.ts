@@ -12,7 +12,7 @@ import type { Arrival } from './arrival.ts';
 import type { CompleteReply } from './outlet.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { completeReply, storedTurn } from './store-reply.ts';
+import { storedTurn } from './store-reply.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
 import { buildTrace, endTrace } from './turn-trace.ts';
 import { describeTurn, reportFailure, withTurn } from './with-turn.ts';
@@ -76,7 +76,7 @@ async function answer<Turn extends Answering>(
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
-  return completeReply(found, found.question);
+  return found.complete;
 }
 
 /** Replays the first answer. The message leads to no turn, so its trace is stored separately. */

@@ -39,7 +39,7 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
  * Stores everything that the turn changes in one commit, before anything is sent, so that an answer survives a crash.
  * If the reply asks about actions, they are stored with it, so that there is no question without its actions.
  *
- * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost;
+ * Adds `record`, the turn as it is stored, and `complete`, the reply as it is sent. Throws `unavailable` if one of the turn's claims is lost;
  * in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails and it is not known whether
  * the turn is stored. Nothing is sent in either case.
  */
@@ -61,7 +61,8 @@ export const storeReply: Step<Turn, Stored> = {
       ...{ reply, stopped, usage, run_record, finished_at },
       receipt_lines: receiptLines(turn),
     });
-    const closing = outlet.close({ answered: true, reply: completeReply(turn, question) });
+    const complete = completeReply(turn, question);
+    const closing = outlet.close({ answered: true, reply: complete });
     const changes: TurnChanges = {
       ...turn.changes,
       ...(closing instanceof Promise ? await closing : closing),
@@ -81,15 +82,12 @@ export const storeReply: Step<Turn, Stored> = {
       throw new ClaimLost();
     }
     if (outcome === 'session_ended') line.reason = 'session_ended_meanwhile';
-    return { record: turnOfSession.record, question };
+    return { record: turnOfSession.record, complete };
   },
 };
 
 /** The reply as its outlet needs it. */
-export function completeReply(
-  turn: Arrived & Resolved & Answered,
-  question: ReplyQuestion | null,
-): CompleteReply {
+function completeReply(turn: Arrived & Resolved & Answered, question: ReplyQuestion | null): CompleteReply {
   const { turn_id, session_id, reply, receipts, stopped, sign_in, message, principal } = turn;
   return {
     ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },

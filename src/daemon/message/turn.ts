@@ -14,7 +14,7 @@ import type { AskedAction } from '../tools/confirmation/desk.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { CollectedMessage } from '../trace/trace-record.ts';
-import type { Outlet, ReplyQuestion } from './outlet.ts';
+import type { CompleteReply, Outlet } from './outlet.ts';
 import type { RunHistory } from './run/history.ts';
 import type { RunRecord } from './run/record.ts';
 
@@ -271,5 +271,5 @@ export interface AskedQuestion {
 /** Added by store-reply: the turn is durable. */
 export interface Stored {
   record: StoredTurn;
-  question: ReplyQuestion | null;
+  complete: CompleteReply;
 }

@@ -4,7 +4,7 @@ import { sendReply } from '../../../src/daemon/message/send-reply.ts';
 import { storeReply } from '../../../src/daemon/message/store-reply.ts';
 import type { AskedQuestion } from '../../../src/daemon/message/turn.ts';
 import { CLAIM_MS, type KeyClaim } from '../../../src/daemon/store/claims/claims.ts';
-import { anInboxMessage, aSession, aStream, aTurn } from '../../contract/fixtures.ts';
+import { anInboxMessage, aSession, aStream } from '../../contract/fixtures.ts';
 import { aTurnOf, locked, named, person, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
 
 let world: StepWorld;
@@ -30,7 +30,6 @@ async function answered(members: object = {}) {
     about_open: null,
     sign_in: null,
     receipts: null as Receipts | null,
-    question: null,
     ...members,
   });
 }
@@ -145,7 +144,7 @@ describe('store-reply', () => {
 
 describe('send-reply', () => {
   it('tells the outlet that the reply may be sent', async () => {
-    const stored = Object.assign(await answered(), { record: aTurn() });
+    const { turn: stored } = await runStep(world, storeReply, await answered());
     const { turn, line } = await runStep(world, sendReply, stored);
     expect(turn.outlet.told).toEqual(['complete s Hi.']);
     expect(line).toMatchObject({ step: 'send-reply', verdict: 'ok' });
