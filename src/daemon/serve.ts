@@ -174,7 +174,7 @@ export async function startDaemon(
           log,
           version: version(),
           digests,
-          agentDigest: () => services.agentDigest(),
+          agentDigest: () => services.agents.digest(),
         },
         load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
       });

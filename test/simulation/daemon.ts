@@ -109,7 +109,6 @@ export class SimulatedDaemon {
         tools,
         () => store.audit.key(),
       ),
-      agentDigest: () => 'digest',
       logoutTokens: null,
       use: new UseCount(),
       tools,

@@ -77,7 +77,6 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       () => store.audit.key(),
     ),
     tools,
-    agentDigest: () => 'digest',
     logoutTokens: null,
     use: new UseCount(),
     texts: options.texts ?? configuration.texts,

@@ -129,7 +129,6 @@ async function evalServices(
     renewer: null,
     agents,
     agent: agents.last.runtime,
-    agentDigest: () => agents.digest(),
     use: new UseCount(),
     tools: agents.last.tools,
     memory:

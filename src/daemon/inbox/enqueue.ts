@@ -184,7 +184,7 @@ async function screen(
       const arrival = {
         message: stored[index] as ArrivedMessage,
         guarded: await toGuardedMessage(message, services),
-        agent_digest: services.agentDigest(),
+        agent_digest: services.agents.digest(),
       };
       // Hardly any message needs it. It is made once, because a step of the store may run several times.
       return addLazyMember(arrival, 'notice', () => {

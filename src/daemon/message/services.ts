@@ -41,8 +41,6 @@ export interface Services {
   /** The runtime of the agent. From choose-agent on, `agent`, `tools` and `memory` are those of the chosen agent. */
   agent: AgentRuntime;
   tools: ToolRegistry;
-  /** The current digest of instructions, tools and model (`agentDigest`). */
-  agentDigest: () => string;
   /** The turns that use the replaceable services (`Replaceable`). */
   use: UseCount;
   /** The texts that people read but that no agent wrote. */
@@ -79,7 +77,6 @@ export type Replaceable = Pick<
   | 'secrets'
   | 'agents'
   | 'agent'
-  | 'agentDigest'
   | 'tools'
   | 'memory'
   | 'texts'
@@ -100,7 +97,6 @@ export type RunServices = Pick<
   | 'store'
   | 'texts'
   | 'tokens'
-  | 'agentDigest'
   | 'tools'
 >;
 

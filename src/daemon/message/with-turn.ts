@@ -25,7 +25,7 @@ export async function withTurn<Turn extends Arrived, Result>(
     ...arrival,
     trace: new Trace(services.clock, begun, span),
     span,
-    agent_digest: services.agentDigest(),
+    agent_digest: services.agents.digest(),
     started_at: services.clock.now(),
     defer: (release) => void deferred.push(release),
   } as Arrived as Turn;

@@ -61,7 +61,7 @@ export class Reloader {
   }
 
   async #reload(cause: string): Promise<ReloadReport> {
-    const agent_digest = this.#revision.services.agentDigest();
+    const agent_digest = this.#revision.services.agents.digest();
     const nothing = { ...NOTHING, agent_digest };
     if (this.#isStopped) return { ...nothing, outcome: 'failed', reason: 'the daemon is stopping' };
     try {
@@ -94,7 +94,6 @@ export class Reloader {
     const changes = compareRevisions(before, after);
     const restart = needsRestart(before.configuration, configuration);
     const warnings = [...configuration.warnings, ...after.warnings];
-    const { agentDigest } = after.services;
     const isChanged = !isEmpty(changes);
     // Without a change, the old revision stays, so that nothing is lost, such as tokens in memory.
     if (isChanged) {
@@ -109,7 +108,7 @@ export class Reloader {
       ...NOTHING,
       outcome: isChanged ? 'changed' : 'unchanged',
       ...{ changes, restart, warnings },
-      agent_digest: (isChanged ? agentDigest : before.services.agentDigest)(),
+      agent_digest: (isChanged ? after : before).services.agents.digest(),
     };
   }
 

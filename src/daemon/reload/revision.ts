@@ -100,7 +100,6 @@ export async function makeRevision(
         agent: last.runtime,
         tools: last.tools,
         memory: parts.memory,
-        agentDigest: () => agents.digest(),
         // What was said before may contain a secret that has just been replaced.
         secrets: knownSecrets(
           [...configuration.effective, ...(previous?.configuration.effective ?? [])].map(

@@ -82,7 +82,7 @@ async function ask(message = 'Hello', session_id?: string): Promise<Answer> {
 it('takes over settings, keys, texts and tools together, and names them', async () => {
   expect(await ask()).toMatchObject({ status: 200, response: 'A A A' });
   const { services } = daemon;
-  const digest = services.agentDigest();
+  const digest = services.agents.digest();
   const channelLog = services.log.child({ channel: 'webchat' });
   const texts = { en: { confirm_gone: 'Too late.' } };
   write({ JWT_SECRET_KEY: [NEW, OLD], RATE_LIMIT_ANONYMOUS_MAX: 7, LOG_LEVEL: 'error', texts }, 'B');
@@ -99,7 +99,7 @@ it('takes over settings, keys, texts and tools together, and names them', async 
     restart: [],
   });
   expect(JSON.stringify(outcome)).not.toContain('secret-of');
-  expect(outcome.agent_digest).toBe(services.agentDigest());
+  expect(outcome.agent_digest).toBe(services.agents.digest());
   expect(outcome.agent_digest).not.toBe(digest);
   expect((await ask()).response).toBe('B B B');
   expect(await services.tokens.validate(tokenOf(NEW))).toMatchObject({ valid: true, key: 1 });
@@ -126,7 +126,7 @@ it.each<[string, Record<string, unknown>, string?]>([
   ['a wrong value of a setting that needs a restart', { PORT: 'none', LOG_LEVEL: 'error' }],
 ])('changes nothing because of %s', async (_what, changes, mark) => {
   const before = { ...daemon.services };
-  const digest = daemon.services.agentDigest();
+  const digest = daemon.services.agents.digest();
   write(changes, mark);
   expect(await reload()).toMatchObject({ outcome: 'refused', agent_digest: digest });
   expect(daemon.services).toEqual(before);
@@ -167,7 +167,7 @@ it('a turn that has begun before ends with what it began with, and its trace nam
   // It waits for its session.
   const second = ask('Hello', session_id);
   await expect.poll(() => daemon.services.running.size).toBe(2);
-  const before = daemon.services.agentDigest();
+  const before = daemon.services.agents.digest();
   write({}, 'B');
   expect(await reload()).toMatchObject({ outcome: 'changed' });
   held.resolve();
@@ -175,7 +175,7 @@ it('a turn that has begun before ends with what it began with, and its trace nam
   const third = await ask('Hello', session_id);
   expect(third.response).toBe('B B B');
   const traces = await daemon.services.store.traces.find(session_id ?? '');
-  const after = daemon.services.agentDigest();
+  const after = daemon.services.agents.digest();
   expect(traces.map(({ agent_digest }) => agent_digest)).toEqual([before, before, before, after]);
 });
 
@@ -209,7 +209,7 @@ it('`agentd reload` prints what each daemon has taken over, or why it has not, a
   write({ LOG_LEVEL: 'error' }, 'B');
   const changed = await agentd('reload');
   expect(changed).toMatchObject({ code: 0, stderr: '' });
-  expect(changed.stdout).toContain(`agent ${daemon.services.agentDigest()}`);
+  expect(changed.stdout).toContain(`agent ${daemon.services.agents.digest()}`);
   for (const line of ['changed: LOG_LEVEL', 'changed: APP_NAME', 'tool changed: mark'])
     expect(changed.stdout).toContain(line);
 
