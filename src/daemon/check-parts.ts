@@ -1,8 +1,7 @@
 import pino from 'pino';
 import type { LoadSettings } from './agent/load.ts';
 import type { AgentEntry } from './agents/agent-entry.ts';
-import { checkListedTools } from './agents/check-tools.ts';
-import { loadAgents } from './agents/load-agents.ts';
+import { checkListedTools, loadAgents } from './agents/load-agents.ts';
 import { idleScope } from './channels/ask-platform.ts';
 import { createChannels } from './channels/check-channel.ts';
 import type { EffectiveSetting } from './settings/check.ts';

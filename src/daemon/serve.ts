@@ -39,7 +39,7 @@ import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
 import type { Settings } from './settings/settings.ts';
 import type { ConfigLocation } from './settings/sources.ts';
-import { isInContainerLayer } from './store/disk/container-layer.ts';
+import { isInContainerLayer } from './store/disk.ts';
 import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { startSweeper } from './store/sweeper.ts';

@@ -1,5 +1,6 @@
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
+import { STORE_PORTS } from '../../src/daemon/metrics/measured-store.ts';
 import type { RunClaims } from '../../src/daemon/store/actions/actions.ts';
 import type {
   KeyClaim,
@@ -11,7 +12,6 @@ import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/stor
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { STORE_PORTS } from '../../src/daemon/store/store-ports.ts';
 import { STREAM, type StreamListener } from '../../src/daemon/store/streams.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import { brief } from './trace.ts';

@@ -14,7 +14,7 @@ import { lazy } from './lazy.ts';
  */
 export { type Action, toQuestionId } from '../store/actions/actions.ts';
 export type { AuditLine } from '../store/audit.ts';
-export { Volume } from '../store/disk/volume.ts';
+export { Volume } from '../store/disk.ts';
 export type { Feedback } from '../store/feedback.ts';
 export type { IdKind } from '../store/ids.ts';
 export { shortened } from '../store/ids.ts';

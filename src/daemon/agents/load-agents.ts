@@ -2,6 +2,7 @@ import type { AgentRuntime } from '../../agent/index.ts';
 import { type LoadSettings, loadAgent, runtimeName } from '../agent/load.ts';
 import { BUILTIN } from '../agent/model-servers.ts';
 import type { Log } from '../process/log.ts';
+import { nearest } from '../settings/nearest.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { AgentEntry } from './agent-entry.ts';
 import type { AgentParts } from './agents.ts';
@@ -81,4 +82,26 @@ function located(problem: SettingProblem, { location, model, instructions }: Age
   if (setting === 'AGENT_INSTRUCTIONS' && instructions !== undefined)
     return { ...problem, setting: `${location.setting}.instructions`, source: location.source };
   return problem;
+}
+
+/**
+ * A problem for each tool that an agent lists and that does not exist: it would silently be missing.
+ * @param known the names of all tools, also of those that are switched off or whose server has not answered yet
+ */
+export function checkListedTools(entries: readonly AgentEntry[], known: readonly string[]): SettingProblem[] {
+  const names = new Set(known);
+  return entries.flatMap(({ tools = [] }) =>
+    tools
+      .filter(({ name }) => !names.has(name))
+      .map(({ name, location }) => {
+        const meant = nearest(name, known, 2)?.name;
+        const right = 'the name of a tool, as `agentd tools list` shows it';
+        return {
+          ...location,
+          value: name,
+          problem: 'is not the name of a tool',
+          right: meant === undefined ? right : `${meant}? ${right}`,
+        };
+      }),
+  );
 }

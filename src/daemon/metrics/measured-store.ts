@@ -1,6 +1,5 @@
 import { StoreUnavailable } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { STORE_PORTS } from '../store/store-ports.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { Gauges, Metrics } from './metrics.ts';
@@ -116,3 +115,34 @@ function memberNames(owner: object): Set<string> {
   names.delete('constructor');
   return names;
 }
+
+/**
+ * The ports whose methods are counted as operations of the store. Methods of the other members are called too often or
+ * too rarely to be counted.
+ */
+export const STORE_PORTS = [
+  'sessions',
+  'actions',
+  'audit',
+  'traces',
+  'toolDigests',
+  'limits',
+  'budgets',
+  'summaries',
+  'feedback',
+  'guard',
+  'idempotency',
+  'ids',
+  'inbox',
+  'linkCodes',
+  'links',
+  'linkNotices',
+  'linkRenewals',
+  'memories',
+  'outages',
+  'signOutMarks',
+  'signOutEnds',
+  'recordings',
+  'streams',
+  'waitingQuestions',
+] as const satisfies readonly (keyof Store)[];

@@ -2,9 +2,8 @@ import type { PersonKey } from '../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import { DONE_MS } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
-import { listed } from './listed.ts';
 import { findSession, SESSION } from './sessions/session-document.ts';
-import { stepsOf } from './steps.ts';
+import { listed, stepsOf } from './steps.ts';
 
 /**
  * What people thought of answers: one rating for each turn. A rating ends with the trace of its turn. Comments are

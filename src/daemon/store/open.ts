@@ -5,7 +5,7 @@ import { memoryBackend, sessionBackend } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Clock } from '../time/clock.ts';
 import { DAY_MS } from './bounds.ts';
-import { RESERVE_BYTES } from './disk/reserve.ts';
+import { RESERVE_BYTES } from './disk.ts';
 import type { MemoryStore } from './memories/memories.ts';
 import type { Store } from './store.ts';
 

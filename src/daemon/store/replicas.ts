@@ -1,5 +1,5 @@
 import type { Kernel, Kind } from './kernels/kernel.ts';
-import { listed } from './listed.ts';
+import { listed } from './steps.ts';
 
 /** The daemons that share the store. */
 export interface ReplicaStore {

@@ -1,6 +1,5 @@
 import type { Kernel, Kind } from './kernels/kernel.ts';
-import { listed } from './listed.ts';
-import { stepsOf } from './steps.ts';
+import { listed, stepsOf } from './steps.ts';
 
 /**
  * How MCP servers define their tools (agentd-agent(7), "MCP"): the trusted definition, and the definition that the

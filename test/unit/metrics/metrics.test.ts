@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { measuredStore } from '../../../src/daemon/metrics/measured-store.ts';
+import { measuredStore, STORE_PORTS } from '../../../src/daemon/metrics/measured-store.ts';
 import { METRICS } from '../../../src/daemon/metrics/metric-list.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 

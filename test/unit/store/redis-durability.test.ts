@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { guardUser } from '../../../src/daemon/message/keys.ts';
+import { STORE_PORTS } from '../../../src/daemon/metrics/measured-store.ts';
 import { RedisConnection } from '../../../src/daemon/store/kernels/redis/connection.ts';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
 import type { RenewalClaim } from '../../../src/daemon/store/links/link-renewals.ts';
 import type { StoredToken } from '../../../src/daemon/store/persons/stored-tokens.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
 import {
   ada,
   anAction,

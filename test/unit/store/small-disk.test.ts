@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { RESERVE_BYTES } from '../../../src/daemon/store/disk/reserve.ts';
+import { RESERVE_BYTES } from '../../../src/daemon/store/disk.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import { aSession, aTrace, aTurn } from '../../contract/fixtures.ts';

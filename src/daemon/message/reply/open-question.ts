@@ -1,8 +1,10 @@
 import type { Seal } from '../../identity/seal.ts';
 import type { StoredQuestion } from '../../store/inbox/inbox.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
-import { actingAs, asInPlainWords, asInWords } from '../../tools/confirmation/acting-as.ts';
 import {
+  actingAs,
+  asInPlainWords,
+  asInWords,
   buildQuestion,
   escapeMarkdown,
   howToAnswer,

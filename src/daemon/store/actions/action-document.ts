@@ -1,5 +1,5 @@
+import { byPersonOrNull } from '../../identity/identity.ts';
 import type { IndexEntry, Kind, Tx } from '../kernels/kernel.ts';
-import { byPersonOrNull } from '../persons/by-person.ts';
 import { findSession } from '../sessions/session-document.ts';
 import type { Action } from './actions.ts';
 

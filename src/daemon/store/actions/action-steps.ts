@@ -2,9 +2,8 @@ import { keepsSession } from '../claims/claim-state.ts';
 import type { SessionClaim } from '../claims/claims.ts';
 import { holdsKey, noteStarted } from '../idempotency.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
-import { listed } from '../listed.ts';
 import { declinedIn, findSession, noteDeclined } from '../sessions/session-document.ts';
-import { stepsOf } from '../steps.ts';
+import { listed, stepsOf } from '../steps.ts';
 import {
   ACTION,
   actionsOfQuestion,

@@ -2,8 +2,7 @@ import { dropUnasked } from '../actions/questions.ts';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { endTurnQuestion } from '../links/waiting-questions.ts';
-import { listed } from '../listed.ts';
-import { stepsOf } from '../steps.ts';
+import { listed, stepsOf } from '../steps.ts';
 import type { InboxCount, InboxMessage, InboxStore } from './inbox.ts';
 import {
   dropMessage,

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../../channel/index.ts';
-import type { PersonKey } from '../../identity/identity.ts';
+import { byPersonOrNull, type PersonKey } from '../../identity/identity.ts';
 import { withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { byPersonOrNull } from '../persons/by-person.ts';
 import { stepsOf } from '../steps.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';

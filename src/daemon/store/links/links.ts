@@ -1,8 +1,6 @@
-import type { PersonKey, TokenOrigin } from '../../identity/identity.ts';
+import { byPersonOrNull, type PersonKey, type TokenOrigin } from '../../identity/identity.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { listed } from '../listed.ts';
-import { byPersonOrNull } from '../persons/by-person.ts';
-import { stepsOf } from '../steps.ts';
+import { listed, stepsOf } from '../steps.ts';
 import { type NewLinkNotice, putNotice } from './link-notices.ts';
 import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';

@@ -1,9 +1,8 @@
-import { parsePersonKey } from '../../identity/identity.ts';
+import { byPerson, parsePersonKey } from '../../identity/identity.ts';
 import type { LogoutClaims } from '../../identity/logout-token.ts';
 import { sessionTag } from '../../session/session.ts';
 import { pendingActionsFor, withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
-import { byPerson } from '../persons/by-person.ts';
 import type { StoredToken } from '../persons/stored-tokens.ts';
 import { findSession, putSession, SESSION } from '../sessions/session-document.ts';
 import { stepsOf } from '../steps.ts';

@@ -1,7 +1,7 @@
+import { byPersonOrNull } from '../../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
 import type { ClaimState } from '../claims/claim-state.ts';
 import type { Kind, Tx } from '../kernels/kernel.ts';
-import { byPersonOrNull } from '../persons/by-person.ts';
 import type { Summary } from './summaries.ts';
 
 export interface StoredSession {

@@ -14,8 +14,7 @@ import {
 import type { SessionClaim, SessionPlace } from '../claims/claims.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
-import { listed } from '../listed.ts';
-import { stepsOf } from '../steps.ts';
+import { listed, stepsOf } from '../steps.ts';
 import {
   dropSession,
   findSession,

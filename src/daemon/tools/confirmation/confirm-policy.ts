@@ -1,9 +1,11 @@
 import type { ConfirmRule, ConfirmWhen } from '../../../agent/index.ts';
 import { isObject } from '../../../channel/json-object.ts';
 import { readMember } from '../../syntax/json-path.ts';
+import { BUTTON_CHARACTERS } from '../../texts/text-records.ts';
 import { isSameWord } from '../openapi/parameter-root.ts';
 import { isScalar, SchemaReferences } from '../schema/schema-parts.ts';
 import type { JsonSchema, Tool, ToolArguments } from '../tool.ts';
+import { visible } from './plain-value.ts';
 
 /** When the person must confirm a call (agentd-agent(7), "When to ask"). */
 export type ConfirmPolicy = 'always' | 'never' | ConfirmWhen;
@@ -156,4 +158,12 @@ export function confirmInWords(confirm: ConfirmPolicy): string {
       : `${rule.argument} present`;
   });
   return `when ${rules.join('; ')}; or written in the last 10 minutes`;
+}
+
+/** What the label of a button must be, for operators. */
+export const RIGHT_CONFIRM_LABEL = `a verb on one line, of at most ${BUTTON_CHARACTERS} characters, such as "Cancel order"`;
+
+/** Whether a text can be the label of the button that confirms an action (`confirm_label`). */
+export function isConfirmLabel(text: string): boolean {
+  return text.trim() !== '' && text.length <= BUTTON_CHARACTERS && visible(text) === text;
 }

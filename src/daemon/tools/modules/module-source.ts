@@ -4,8 +4,12 @@ import { importModule, provideContracts, type Refusal, unfit } from '../../chann
 import { isPath, type Located, locatePackage, locatePath } from '../../channels/modules/locate-module.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
 import { NAME_FORM } from '../../settings/tools-schema.ts';
-import { isConfirmLabel, RIGHT_CONFIRM_LABEL } from '../confirmation/confirm-label.ts';
-import { readConfirmPolicy, unknownArguments } from '../confirmation/confirm-policy.ts';
+import {
+  isConfirmLabel,
+  RIGHT_CONFIRM_LABEL,
+  readConfirmPolicy,
+  unknownArguments,
+} from '../confirmation/confirm-policy.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';
 import type { JsonSchema, Tool, ToolSourceInfo } from '../tool.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressOfUser, linkAddress } from '../../../../plugins/phonechat/private-chat.ts';
+import { addressOfUser, linkAddress } from '../../../../plugins/phonechat/index.ts';
 
 const CONFIGURED = { numbers: new Set(['105', '106']) };
 

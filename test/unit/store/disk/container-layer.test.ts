@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isInContainerLayer } from '../../../../src/daemon/store/disk/container-layer.ts';
+import { isInContainerLayer } from '../../../../src/daemon/store/disk.ts';
 
 const OVERLAY = 0x794c7630;
 const EXT4 = 0xef53;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { linkSync, lstatSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Reserve } from '../../../../src/daemon/store/disk/reserve.ts';
+import { Reserve } from '../../../../src/daemon/store/disk.ts';
 import { stateDirectory } from '../state-directory.ts';
 
 const BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../../../src/daemon/identity/identity.ts';
 import { Texts } from '../../../../src/daemon/texts/texts.ts';
-import { actingAs, asInWords } from '../../../../src/daemon/tools/confirmation/acting-as.ts';
+import { actingAs, asInWords } from '../../../../src/daemon/tools/confirmation/question.ts';
 
 const texts = new Texts().in();
 const principal = (email: string) => ({ person: 'p', claims: { sub: 'ada', email } }) as unknown as Principal;

@@ -1,5 +1,9 @@
-import { isConfirmLabel, RIGHT_CONFIRM_LABEL } from '../../../tools/confirmation/confirm-label.ts';
-import { type ConfirmPolicy, readConfirmPolicy } from '../../../tools/confirmation/confirm-policy.ts';
+import {
+  type ConfirmPolicy,
+  isConfirmLabel,
+  RIGHT_CONFIRM_LABEL,
+  readConfirmPolicy,
+} from '../../../tools/confirmation/confirm-policy.ts';
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import { CREDENTIALS, NAME_FORM, toolKeys } from '../../tools-schema.ts';

@@ -1,13 +1,12 @@
 import type { Log } from '../../../process/log.ts';
 import { StoreOfAnotherLayout } from '../../failures.ts';
+import { FilesNotRewritten } from '../../persons/persons.ts';
 import { replicaStore } from '../../replicas.ts';
 import { type Bounds, type Store, storeOver } from '../../store.ts';
-import { adviceOn } from './advice.ts';
 import { Database } from './database.ts';
 import { PostgresKernel } from './kernel.ts';
 import { migrate, readSteps } from './migrations.ts';
 import { Notifications } from './notifications.ts';
-import { rewriteTables } from './rewrite-tables.ts';
 
 /** A step may store a long conversation, so its time limit is longer than that of a query of the memories. */
 const LIMITS = { max: 10, query_ms: 10_000 };
@@ -66,4 +65,51 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
     },
     bounds,
   );
+}
+
+/** Settings of the server that weaken what the daemon promises, each with what a crash may cost. */
+const WEAK: Readonly<Record<string, string>> = {
+  fsync: 'a crash of the server may damage the database',
+  full_page_writes: 'a crash of the server may damage the database',
+};
+
+/** Warnings about the configuration of the server, one sentence each. */
+export async function adviceOn(database: Database): Promise<string[]> {
+  const rows = await database.query<{ name: string; setting: string; reset_val: string }>(
+    'SELECT name, setting, reset_val FROM pg_settings WHERE name = ANY($1) ORDER BY name',
+    [[...Object.keys(WEAK), 'synchronous_commit', 'server_encoding']],
+  );
+  return rows.flatMap(({ name, setting, reset_val }) => {
+    if (name === 'server_encoding')
+      return setting === 'UTF8'
+        ? []
+        : `the database has the encoding ${setting}: a text that it cannot hold is refused; use a database with UTF8`;
+    // The daemon turns it on for its own commits, but an administrator's tools rely on the default.
+    if (name === 'synchronous_commit')
+      return reset_val === 'off'
+        ? 'synchronous_commit is off in Postgres: the daemon turns it on for itself, other programs may lose data'
+        : [];
+    return setting === 'off' ? `${name} is off in Postgres: ${WEAK[name]}` : [];
+  });
+}
+
+const ADVICE =
+  'Run `agentd person erase` again while no backup and no other long transaction runs, or `VACUUM (FULL)` on the tables that begin with agentd_.';
+
+/**
+ * Writes the tables of the schema again, so that their files have no byte of deleted rows. Other statements wait
+ * meanwhile. The table of memories is among them if it is in the same database.
+ * @throws FilesNotRewritten
+ */
+async function rewriteTables(database: Database): Promise<void> {
+  try {
+    const tables = await database.query<{ name: string }>(
+      `SELECT quote_ident(tablename) AS name FROM pg_tables
+       WHERE schemaname = current_schema() AND tablename LIKE 'agentd\\_%' ORDER BY 1`,
+    );
+    for (const { name } of tables) await database.maintain(`VACUUM (FULL) ${name}`);
+  } catch (error) {
+    const { cause = error } = error as Error;
+    throw new FilesNotRewritten(`Postgres did not write its tables: ${(cause as Error).message}`, ADVICE);
+  }
 }

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import type { Reserve } from '../../disk/reserve.ts';
-import type { Volume } from '../../disk/volume.ts';
+import type { Reserve, Volume } from '../../disk.ts';
 import { emptyLog } from './database.ts';
 import { isEnvironmentFailure, isOutOfSpace } from './unavailable.ts';
 

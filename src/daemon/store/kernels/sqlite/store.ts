@@ -1,8 +1,7 @@
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { MEMORIES_MAX } from '../../bounds.ts';
-import { Reserve } from '../../disk/reserve.ts';
-import { Volume } from '../../disk/volume.ts';
+import { Reserve, Volume } from '../../disk.ts';
 import { StoreFull } from '../../failures.ts';
 import type { OpenOptions } from '../../open.ts';
 import {

@@ -1,7 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../../time/clock.ts';
-import type { Reserve } from '../../disk/reserve.ts';
-import type { Volume } from '../../disk/volume.ts';
+import type { Reserve, Volume } from '../../disk.ts';
 import type { Ring } from '../kernel.ts';
 import { emptyLog } from './database.ts';
 import type { DiskSpace } from './disk-space.ts';
