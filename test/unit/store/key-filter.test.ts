@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { firstHash, hashOf } from '../../../src/daemon/store/kernels/sqlite/document-row.ts';
-import { KeyFilter } from '../../../src/daemon/store/kernels/sqlite/key-filter.ts';
+import { firstHash, hashOf, KeyFilter } from '../../../src/daemon/store/kernels/sqlite/table.ts';
 
 const FIRST = firstHash('thing');
 const hashesOf = (from: number, to: number) =>

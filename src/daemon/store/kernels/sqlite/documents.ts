@@ -2,12 +2,28 @@ import { copyOf, frozen } from '../copy-of.ts';
 import type { Kind } from '../kernel.ts';
 import type { OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
-import { type DocumentRow, hashOf, type StoredRow, toStoredRow, toVersion } from './document-row.ts';
 import { HeldEntries } from './held-entries.ts';
-import { addPlace, type Indexes, listPlaces, movePlaces, removePlace } from './places.ts';
 import type { ClientBytes } from './records.ts';
-import type { Position, Table } from './table.ts';
-import { type List, measureSize, TAIL_BYTES_MAX, type Version } from './version.ts';
+import {
+  type DocumentRow,
+  hashOf,
+  type Position,
+  type StoredRow,
+  type Table,
+  toStoredRow,
+  toVersion,
+} from './table.ts';
+import {
+  addPlace,
+  type Indexes,
+  type List,
+  listPlaces,
+  measureSize,
+  movePlaces,
+  removePlace,
+  TAIL_BYTES_MAX,
+  type Version,
+} from './version.ts';
 
 /** A document in memory. */
 export interface Entry {

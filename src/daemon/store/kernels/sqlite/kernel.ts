@@ -7,16 +7,14 @@ import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { Checkpoints } from './checkpoints.ts';
-import { CommitSchedule } from './commit-schedule.ts';
+import { CommitSchedule, createMember, type Member, settledBy } from './commit-schedule.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { Documents, type Scanned } from './documents.ts';
 import { Journal, type JournalBounds } from './journal.ts';
-import { createMember, type Member, settledBy } from './member.ts';
-import { Owners } from './owners.ts';
 import { OUTDATED, Reads } from './reads.ts';
 import { Records } from './records.ts';
 import { Table } from './table.ts';
-import { SqliteTx, type TxParts } from './transaction.ts';
+import { Owners, SqliteTx, type TxParts } from './transaction.ts';
 import {
   asStoreFailure,
   isBusy,

@@ -1,7 +1,58 @@
+import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { COLUMNS, type DocumentRow, firstHash, hashOf, KEYS, type StoredRow } from './document-row.ts';
-import { KeyFilter } from './key-filter.ts';
-import type { Version } from './version.ts';
+import { NO_ITEMS, type Version } from './version.ts';
+
+/** A row of the table `docs`. */
+export interface DocumentRow {
+  id: number;
+  key: string;
+  doc: string;
+  expires_at: number | null;
+  live: number | null;
+  name: string | null;
+  client: string | null;
+  look_at: number | null;
+  last_item: number | null;
+  items: number;
+  item_bytes: number;
+}
+
+/** What the row of a document in `docs` has in its indexes. */
+export type StoredRow = Pick<Version, 'isLive' | 'name' | 'client'> & { id: number; look_at: number | null };
+
+const COLUMNS = 'id, key, doc, expires_at, live, name, client, look_at, last_item, items, item_bytes';
+
+export function toVersion(row: DocumentRow): Version {
+  const { doc: text, expires_at, live, name, client, last_item: last, items: count, item_bytes: bytes } = row;
+  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], tail: null };
+  return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list, places: null };
+}
+
+export function toStoredRow({ id, live, name, client, look_at }: DocumentRow): StoredRow {
+  return { id, isLive: live === 1, name, client, look_at };
+}
+
+/** How many hashes the keys of a kind have. */
+const KEYS = 2 ** 44;
+const FIRST_HASHES = new Map<string, number>();
+
+/**
+ * The hash by which the table finds the documents of a kind with this key or name: 8 bits of the kind, so that its
+ * documents are next to each other in the index, and 44 bits of the key.
+ */
+export function hashOf(kind: string, name: string): number {
+  return firstHash(kind) + Number.parseInt(hash('sha256', `${kind}\n${name}`, 'hex').slice(0, 11), 16);
+}
+
+/** The lowest hash of a kind. */
+export function firstHash(kind: string): number {
+  let first = FIRST_HASHES.get(kind);
+  if (first === undefined) {
+    first = Number.parseInt(hash('sha256', kind, 'hex').slice(0, 2), 16) * KEYS;
+    FIRST_HASHES.set(kind, first);
+  }
+  return first;
+}
 
 /** The position of a document in the order of the table's hashes. */
 export interface Position {
@@ -211,4 +262,79 @@ function hasSamePlaces(stored: StoredRow, { isLive, name, client, expires_at }: 
     stored.look_at === expires_at ||
     (stored.look_at !== null && expires_at !== null && stored.look_at < expires_at)
   );
+}
+
+/** How many hashes are read at once. It limits how long the event loop is blocked. */
+const SLICE = 1000;
+/** How many bits a filter has at first and at most. A half of a hash is the number of one of 2^22 bits. */
+const BITS_MIN = 2 ** 14;
+const BITS_MAX = 2 ** 22;
+/** With fewer bits for each key than this, a filter begins anew with more bits. */
+const BITS_PER_KEY = 8;
+const GROWTH = 16;
+
+/**
+ * Says which keys of a kind the table certainly does not have, so that it is not searched in vain: most documents that a
+ * message puts are new. It is a Bloom filter over the hashes of the keys (`hashOf`), which it reads little by little.
+ */
+export class KeyFilter {
+  readonly #first: number;
+  readonly #end: number;
+  readonly #read: (from: number, limit: number) => number[];
+  #bits = new Uint8Array(BITS_MIN / 8);
+  #count = 0;
+  /** All hashes below this are in the filter. */
+  #read_to: number;
+
+  /**
+   * @param first the lowest hash of the kind
+   * @param read reads the hashes of the kind, from this one on, in ascending order
+   */
+  constructor(first: number, read: (from: number, limit: number) => number[]) {
+    this.#first = first;
+    this.#end = first + KEYS;
+    this.#read_to = first;
+    this.#read = read;
+  }
+
+  /** Whether the table certainly has no key at all. */
+  get isEmpty(): boolean {
+    return this.#count === 0 && this.#read_to === this.#end;
+  }
+
+  mayHave(hash: number): boolean {
+    this.#readOn();
+    if (hash >= this.#read_to) return true;
+    const [one, other] = this.#halves(hash);
+    return this.#isSet(one) && this.#isSet(other);
+  }
+
+  /** The table has this key now. */
+  add(hash: number): void {
+    for (const bit of this.#halves(hash))
+      this.#bits[bit >>> 3] = (this.#bits[bit >>> 3] as number) | (1 << (bit & 7));
+    this.#count++;
+    const bits = this.#bits.length * 8;
+    if (bits >= this.#count * BITS_PER_KEY || bits === BITS_MAX) return;
+    this.#bits = new Uint8Array((bits * GROWTH) / 8);
+    this.#count = 0;
+    this.#read_to = this.#first;
+  }
+
+  #readOn(): void {
+    if (this.#read_to === this.#end) return;
+    const hashes = this.#read(this.#read_to, SLICE);
+    this.#read_to = hashes.length < SLICE ? this.#end : (hashes.at(-1) as number);
+    for (const hash of hashes) this.add(hash);
+  }
+
+  #halves(hash: number): [number, number] {
+    const key = hash - this.#first;
+    const mask = this.#bits.length * 8 - 1;
+    return [(key % BITS_MAX) & mask, Math.floor(key / BITS_MAX) & mask];
+  }
+
+  #isSet(bit: number): boolean {
+    return ((this.#bits[bit >>> 3] as number) & (1 << (bit & 7))) !== 0;
+  }
 }

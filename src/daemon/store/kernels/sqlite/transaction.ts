@@ -1,11 +1,10 @@
+import { randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
 import type { Documents, Entry } from './documents.ts';
 import type { Journal } from './journal.ts';
-import type { Owners } from './owners.ts';
-import { orderedPlaces } from './places.ts';
 import type { Records } from './records.ts';
-import { appended, isAlive, type List, NO_ITEMS, parseDoc, type Version } from './version.ts';
+import { appended, isAlive, type List, NO_ITEMS, orderedPlaces, parseDoc, type Version } from './version.ts';
 
 /** What steps work on. */
 export interface TxParts {
@@ -217,5 +216,19 @@ export class SqliteTx implements Tx {
   #dropList(version: Version | null): void {
     const last = version?.list.last ?? null;
     if (last !== null) this.#parts.documents.drops.push(last);
+  }
+}
+
+/** The owners of the claims that this process makes. No other process makes an owner that begins like them. */
+export class Owners {
+  readonly #process = `${randomSuffix()}.`;
+  #made = 0;
+
+  next(): string {
+    return `${this.#process}${++this.#made}`;
+  }
+
+  hasMade(owner: string): boolean {
+    return owner.startsWith(this.#process);
   }
 }
