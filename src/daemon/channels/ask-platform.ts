@@ -64,7 +64,10 @@ async function ask(
         detail: 'nothing was checked: the channel has no check of its platform',
       };
     try {
-      const found = read(await withinTime(channel[question]()));
+      const late = () => {
+        throw new Error(`it took more than ${CHECK_MS / 1000} seconds`);
+      };
+      const found = read(await within(channel[question](), CHECK_MS, late));
       const place = environment === 'production' ? null : standInPlace(configured);
       if (found.outcome !== 'failed' || place === null || isAnswered()) return found;
       const detail = `its platform is simulated at ${place}, which answers only while \`agentd simulate\` runs`;
@@ -102,12 +105,6 @@ function read(found: ChannelCheck): ChannelCheck {
   if (outcome === 'ok') return { outcome, detail: words };
   const more = typeof advice === 'string' ? advice : 'See the documentation of the channel.';
   return { outcome: outcome === 'warning' ? outcome : 'failed', detail: words, advice: more };
-}
-
-function withinTime<T>(work: Promise<T>): Promise<T> {
-  return within(work, CHECK_MS, () => {
-    throw new Error(`it took more than ${CHECK_MS / 1000} seconds`);
-  });
 }
 
 function failed(detail: string, advice: string): ChannelCheck {

@@ -28,7 +28,10 @@ export async function importModule(file: string, wanted: string, { fresh = false
   }
   let module: { default?: unknown };
   try {
-    module = await withinTime(import(`${pathToFileURL(file).href}${fresh ? await hashContent(file) : ''}`));
+    const importing = import(`${pathToFileURL(file).href}${fresh ? await hashContent(file) : ''}`);
+    module = await within(importing, IMPORT_MS, () => {
+      throw new Error(`it was not loaded within ${IMPORT_MS / 1000} seconds`);
+    });
   } catch (error) {
     return refuse(
       `cannot be loaded: ${await importFailure(error, file)}`,
@@ -62,12 +65,6 @@ async function hashContent(file: string): Promise<string> {
 /** Node strips types only from files outside of node_modules. It decides this by the real path of the file. */
 async function isTypeScriptOfPackage(file: string): Promise<boolean> {
   return /\.[cm]?ts$/.test(file) && (await realpath(file)).split(sep).includes('node_modules');
-}
-
-function withinTime<T>(work: Promise<T>): Promise<T> {
-  return within(work, IMPORT_MS, () => {
-    throw new Error(`it was not loaded within ${IMPORT_MS / 1000} seconds`);
-  });
 }
 
 export function refuse(problem: string, right: string): Extract<Imported, { ok: false }> {
