@@ -210,15 +210,7 @@ export async function startDaemon(
 
     const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
-      get settings() {
-        return services.settings;
-      },
-      store,
-      tokens: { validate: (...token) => services.tokens.validate(...token) },
-      log,
-      clock,
-      observer,
-      sequencer: services.sequencer,
+      services,
       channels: active,
       ownRoutes: [
         feedbackRoute(services, listNamespaces(active)),
@@ -228,9 +220,6 @@ export async function startDaemon(
           ? [backChannelLogout(services, (claims) => signOutAtSite({ store, seal, tellEnded }, claims))]
           : []),
       ],
-      get agents() {
-        return services.agents;
-      },
       findOutage: (platform) => inbox.health(platform),
       ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
     });

@@ -158,10 +158,10 @@ function goneSignal(response: ServerResponse): AbortSignal {
 }
 
 /** Validates the user token of a request, once, for both the rate limit and the message. */
-export function validateToken(tokens: TokenValidator): Middleware {
+export function validateToken(services: { readonly tokens: TokenValidator }): Middleware {
   return async ({ state: { route, request } }, next) => {
     const token = readToken(route, request);
-    if (token) request.validated = { token, verdict: await tokens.validate(token, request.id) };
+    if (token) request.validated = { token, verdict: await services.tokens.validate(token, request.id) };
     await next();
   };
 }

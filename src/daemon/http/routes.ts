@@ -25,8 +25,8 @@ export interface HealthParts {
   channels: readonly ActiveChannel[];
   /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
   findOutage?: FindOutage;
-  /** Read at each request: they may change. */
-  readonly agents: AgentsSeen;
+  /** The agents are read at each request: they may change. */
+  services: { readonly agents: AgentsSeen };
   /** The state of the renewal of tokens. Absent if they are not renewed. */
   renewal?: () => ChannelHealth;
 }
@@ -132,7 +132,7 @@ export function resolveRoute(found: Found, method: string): MountedRoute {
 export function health(parts: HealthParts, log: Log): Route['handle'] {
   const { channels, findOutage = () => null, renewal } = parts;
   return () => ({
-    headers: { 'X-Agent-Digest': joinDigests(parts.agents) },
+    headers: { 'X-Agent-Digest': joinDigests(parts.services.agents) },
     body: {
       status: 'ok',
       platforms: channels.map(({ plugin }) => plugin.name),

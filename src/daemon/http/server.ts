@@ -1,12 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import type { Route } from '../../channel/index.ts';
-import type { TokenValidator } from '../identity/identity.ts';
-import type { Log } from '../process/log.ts';
-import type { Settings } from '../settings/settings.ts';
+import type { Services } from '../message/services.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
-import type { Tickets } from '../time/tickets.ts';
 import { settledWithin } from '../time/time-limit.ts';
 import type { Observer } from '../trace/observer.ts';
 import { LargeBodies } from './body.ts';
@@ -36,14 +33,13 @@ const LAST_REQUESTS = 2500;
 const FAREWELL = 1000;
 
 interface ServerParts extends HealthParts {
-  /** The limits are read at each request: they may change. */
-  readonly settings: Settings;
-  store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
-  tokens: TokenValidator;
-  log: Log;
-  clock: Clock;
-  observer: Pick<Observer, 'requestEnded'>;
-  sequencer: Tickets;
+  /** A reload replaces some of them, which are therefore read at each request. */
+  services: HealthParts['services'] &
+    Pick<Services, 'settings' | 'tokens' | 'log' | 'sequencer'> & {
+      store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
+      clock: Clock;
+      observer: Pick<Observer, 'requestEnded'>;
+    };
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
   /** Maximum time for a request to arrive, ms; for tests. */
@@ -52,7 +48,8 @@ interface ServerParts extends HealthParts {
 
 /** The HTTP side of the daemon: the middleware of every request, in order. */
 export function createServer(parts: ServerParts) {
-  const { settings, store, log, clock } = parts;
+  const { services } = parts;
+  const { settings, store, log, clock } = services;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
@@ -60,7 +57,7 @@ export function createServer(parts: ServerParts) {
   setMaxListeners(0, streams.signal);
   const app = new App();
   app.use(requestId(log, settings.TRUST_PROXY));
-  app.use(observeRequests(parts.observer));
+  app.use(observeRequests(services.observer));
   app.use(warnOfForwarded(settings.TRUST_PROXY, log));
   app.use(problems(log));
   app.use(securityHeaders());
@@ -68,13 +65,15 @@ export function createServer(parts: ServerParts) {
   app.use(findRoute(createRouter([...routes(parts, log), ...ownRoutes])));
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
   app.use(admit(inFlight));
-  app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest: () => parts.agents.digest() }), clock));
-  const largeBodies = new LargeBodies(() => parts.settings.BODY_LIMIT_BYTES, clock);
-  app.use(receive({ largeBodies, sequencer: parts.sequencer }));
+  app.use(
+    keepRefusals(new Refusals({ store, clock, log, agentDigest: () => services.agents.digest() }), clock),
+  );
+  const largeBodies = new LargeBodies(() => services.settings.BODY_LIMIT_BYTES, clock);
+  app.use(receive({ largeBodies, sequencer: services.sequencer }));
   app.use(routeHeaders());
   app.use(expectRoom(store));
-  app.use(validateToken(parts.tokens));
-  app.use(rateLimit(parts));
+  app.use(validateToken(services));
+  app.use(rateLimit(services));
   app.use(answer({ stopping: streams.signal, log }));
 
   const server = createListener(app, inFlight, log, {

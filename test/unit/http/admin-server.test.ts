@@ -107,7 +107,7 @@ test('a daemon whose renewals of tokens are refused is degraded, and says so', (
     health(
       {
         channels: [],
-        agents: { all: [{ name: 'agent', digest: () => 'd' }], digest: () => 'd' },
+        services: { agents: { all: [{ name: 'agent', digest: () => 'd' }], digest: () => 'd' } },
         ...(renewal ? { renewal } : {}),
       },
       log,
@@ -127,7 +127,7 @@ test.each([
 ])('GET / names the digests of %d agents in its header, unless that is too long', (count, expected) => {
   const all = Array.from({ length: count }, (_, n) => ({ name: `agent-${n}`, digest: () => `d${n}` }));
   const { headers } = health(
-    { channels: [], agents: { all, digest: () => 'all' } },
+    { channels: [], services: { agents: { all, digest: () => 'all' } } },
     {} as Log,
   )({} as never) as {
     headers: object;

@@ -59,7 +59,7 @@ beforeEach(async () => {
   }));
   for (const { plugin, channel } of channels) worker.add(plugin, channel);
   const ownRoutes = linkRoutes({ services, inbox: worker, channels });
-  const server = createServer({ ...services, channels: [], ownRoutes });
+  const server = createServer({ services, channels: [], ownRoutes });
   ({ url } = await server.listen({ host: '127.0.0.1', port: 0 }));
   close = () => server.close();
 });

@@ -57,27 +57,29 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     ...(options.health ? { health: options.health } : {}),
   };
   const server = createServer({
-    sequencer: new Tickets(),
-    observer: NO_OBSERVER,
-    agents: { all: [{ name: 'default', digest: () => 'digest' }], digest: () => 'digest' },
-    settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
-    store: {
-      limits: options.limits ?? countingLimits(hits),
-      traces: {
-        keep: () => Promise.reject(new Error('only the traces of refused requests are kept here')),
-        keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
-        find: async () => [],
-        findOf: async () => [],
-        recent: async () => [],
+    services: {
+      sequencer: new Tickets(),
+      observer: NO_OBSERVER,
+      agents: { all: [{ name: 'default', digest: () => 'digest' }], digest: () => 'digest' },
+      settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
+      store: {
+        limits: options.limits ?? countingLimits(hits),
+        traces: {
+          keep: () => Promise.reject(new Error('only the traces of refused requests are kept here')),
+          keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
+          find: async () => [],
+          findOf: async () => [],
+          recent: async () => [],
+        },
+        expectRoom: options.expectRoom ?? (() => undefined),
       },
-      expectRoom: options.expectRoom ?? (() => undefined),
+      tokens: fakeTokens(validations),
+      log: pino(
+        { level: 'debug', base: null },
+        { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
+      ),
+      clock: { now: options.now ?? (() => 1_700_000_000_000) },
     },
-    tokens: fakeTokens(validations),
-    log: pino(
-      { level: 'debug', base: null },
-      { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
-    ),
-    clock: { now: options.now ?? (() => 1_700_000_000_000) },
     channels: [{ plugin: { name: 'web' } as ChannelPlugin, channel }],
     ...(options.requestTimeout ? { requestTimeout: options.requestTimeout } : {}),
   });
