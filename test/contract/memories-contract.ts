@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../../src/daemon/identity/memory-owner.ts';
+import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../../src/daemon/identity/identity.ts';
 import type { MemoryStore } from '../../src/daemon/store/memories/memories.ts';
 import { ada, bob } from './fixtures.ts';
 

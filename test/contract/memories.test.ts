@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ownerOfPerson } from '../../src/daemon/identity/memory-owner.ts';
+import { ownerOfPerson } from '../../src/daemon/identity/identity.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
-import { ownerOfPerson } from '../../src/daemon/identity/memory-owner.ts';
+import { ownerOfPerson } from '../../src/daemon/identity/identity.ts';
 import { openPostgresMemories } from '../../src/daemon/store/kernels/postgres/memories.ts';
 import type { MemoryStore } from '../../src/daemon/store/memories/memories.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';

@@ -397,7 +397,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was told of/,
     changes: [
       {
-        file: 'src/daemon/message/run/agent-turn.ts',
+        file: 'src/daemon/message/run/run.ts',
         from: 'already_done: journal.alreadyDone',
         to: 'already_done: []',
       },

@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { type PersonKey, personKey } from '../identity/identity.ts';
-import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../identity/memory-owner.ts';
+import {
+  type MemoryOwner,
+  ownerOfPerson,
+  ownerOnPlatform,
+  type PersonKey,
+  personKey,
+} from '../identity/identity.ts';
 import { listSpellings } from '../linking/link-ids.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,6 +1,6 @@
 import type { AgentMemory } from '../../agent/index.ts';
 import { StoreUnavailable } from '../errors.ts';
-import type { MemoryOwner } from '../identity/memory-owner.ts';
+import type { MemoryOwner } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Memory, MemoryStore } from '../store/memories/memories.ts';

@@ -1,5 +1,4 @@
-import { personFrom } from '../identity/identity.ts';
-import { aliasChange, ownerOnPlatform } from '../identity/memory-owner.ts';
+import { aliasChange, ownerOnPlatform, personFrom } from '../identity/identity.ts';
 import { clientTag, type Session } from '../session/session.ts';
 import { refuseStranger } from './authorize-sender.ts';
 import type { Step } from './sequence.ts';

@@ -7,7 +7,7 @@ import {
   TOOL_WAIT_MS,
 } from '../../../src/daemon/agent/long-term-memory.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
+import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/identity.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories/memories.ts';

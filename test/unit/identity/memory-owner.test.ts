@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { personKey } from '../../../src/daemon/identity/identity.ts';
-import { type MemorySender, memoryOwner } from '../../../src/daemon/identity/memory-owner.ts';
+import { type MemorySender, memoryOwner, personKey } from '../../../src/daemon/identity/identity.ts';
 
 const ada = personKey({ sub: 'ada', iss: 'shop' });
 

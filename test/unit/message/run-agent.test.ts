@@ -3,12 +3,12 @@ import type { AgentTurn } from '../../../src/agent/index.ts';
 import type { ChannelLinking } from '../../../src/channel/index.ts';
 import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
 import type { RequestContext } from '../../../src/daemon/agent/context.ts';
-import type { Principal } from '../../../src/daemon/identity/identity.ts';
 import {
   type MemoryOwner,
   ownerOfPerson,
   ownerOnPlatform,
-} from '../../../src/daemon/identity/memory-owner.ts';
+  type Principal,
+} from '../../../src/daemon/identity/identity.ts';
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
-import { ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
+import { ownerOfPerson } from '../../../src/daemon/identity/identity.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';

@@ -1,4 +1,4 @@
-import type { MemoryOwner } from '../../identity/memory-owner.ts';
+import type { MemoryOwner } from '../../identity/identity.ts';
 
 /**
  * Long-term memory (agentd-agent(7), "Memory"): texts that an agent was asked to remember, each with one owner. No

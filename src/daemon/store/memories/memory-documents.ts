@@ -1,4 +1,4 @@
-import { aliasChange, type MemoryOwner } from '../../identity/memory-owner.ts';
+import { aliasChange, type MemoryOwner } from '../../identity/identity.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
 import { bestMemories } from './best-memories.ts';

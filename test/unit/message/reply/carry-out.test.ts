@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RunTaint } from '../../../../src/daemon/agent/context.ts';
-import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
+import { ownerOfPerson } from '../../../../src/daemon/identity/identity.ts';
 import { carryOut } from '../../../../src/daemon/message/reply/carry-out.ts';
 import { Cancellation } from '../../../../src/daemon/time/time-limit.ts';
 import { actionTextRecord } from '../../../../src/daemon/tools/journal/action-record.ts';

@@ -3,7 +3,7 @@ import type { AgentTool, ToolAnswer } from '../../../../src/agent/index.ts';
 import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { LongTermMemory, type RunMemory } from '../../../../src/daemon/agent/long-term-memory.ts';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
-import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
+import { ownerOfPerson } from '../../../../src/daemon/identity/identity.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../../src/daemon/store/memories/memories.ts';

@@ -1,4 +1,4 @@
-import { aliasChange, type MemoryOwner } from '../../../identity/memory-owner.ts';
+import { aliasChange, type MemoryOwner } from '../../../identity/identity.ts';
 import type { Log } from '../../../process/log.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import { aliasChange, type MemoryOwner } from '../../../identity/memory-owner.ts';
+import { aliasChange, type MemoryOwner } from '../../../identity/identity.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { bestMemories } from '../../memories/best-memories.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories/memories.ts';
