@@ -7,8 +7,13 @@ import type {
   IncomingMessage,
 } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { duplicateLine, tell } from '../guard/lines.ts';
-import { type GuardedMessage, type GuardVerdict, guardLimits } from '../guard/verdict.ts';
+import {
+  duplicateLine,
+  type GuardedMessage,
+  type GuardVerdict,
+  guardLimits,
+  tell,
+} from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/find-link.ts';
 import { maskMessage, requireMessages } from '../message/arrival.ts';
 import { answersQuestion, guardedText } from '../message/guard.ts';

@@ -1,6 +1,6 @@
 import { checkMessageId } from '../../channel/check-message.ts';
 import { AgentdError } from '../errors.ts';
-import { duplicateLine } from '../guard/lines.ts';
+import { duplicateLine } from '../guard/verdict.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { ClaimKeeper } from '../store/claims/claim-keeper.ts';

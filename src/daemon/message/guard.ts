@@ -1,7 +1,6 @@
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { tell, verdictLine } from '../guard/lines.ts';
-import { type GuardVerdict, guardLimits } from '../guard/verdict.ts';
+import { type GuardVerdict, guardLimits, tell, verdictLine } from '../guard/verdict.ts';
 import { guardUser, identifySender, textHash } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';

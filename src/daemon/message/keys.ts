@@ -1,8 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { duplicateLine } from '../guard/lines.ts';
-import type { GuardUser } from '../guard/verdict.ts';
+import { duplicateLine, type GuardUser } from '../guard/verdict.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
 import { foldText } from '../texts/fold-text.ts';

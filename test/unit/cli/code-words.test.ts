@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ADVICE } from '../../../src/cli/advice/advice.ts';
 import { entryInWords, GUARD_WORDS, STATE_WORDS } from '../../../src/cli/names/code-words.ts';
 import { ERRORS } from '../../../src/daemon/errors.ts';
-import { circuitLine, duplicateLine, turnLimitLine } from '../../../src/daemon/guard/lines.ts';
+import { circuitLine, duplicateLine, turnLimitLine } from '../../../src/daemon/guard/verdict.ts';
 import { TOKEN_REASONS } from '../../../src/daemon/identity/identity.ts';
 import { formatLogLine } from '../../../src/daemon/process/log-line.ts';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maxHitsInWindow } from '../../../src/daemon/guard/hits.ts';
-import { type GuardState, judge } from '../../../src/daemon/guard/judge.ts';
+import { type GuardState, judge, maxHitsInWindow } from '../../../src/daemon/guard/judge.ts';
 import type { Circuit, GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
 import { guardUser } from '../../../src/daemon/message/keys.ts';
 

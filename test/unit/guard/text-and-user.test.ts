@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { circuitLine, duplicateLine, turnLimitLine, verdictLine } from '../../../src/daemon/guard/lines.ts';
+import { circuitLine, duplicateLine, turnLimitLine, verdictLine } from '../../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { guardUser, textHash } from '../../../src/daemon/message/keys.ts';
 

@@ -1,6 +1,5 @@
 import { fillIn } from '../../../channel/index.ts';
-import { verdictLine } from '../../guard/lines.ts';
-import type { BlockedByTurnLimit, GuardVerdict } from '../../guard/verdict.ts';
+import { type BlockedByTurnLimit, type GuardVerdict, verdictLine } from '../../guard/verdict.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Arrival, NewInboxMessage } from './inbox.ts';
 
