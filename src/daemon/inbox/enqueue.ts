@@ -54,7 +54,7 @@ export async function enqueue(
   if (messages.length > DELIVERY_MAX)
     throw new Error(`enqueue accepts at most ${DELIVERY_MAX} messages per call`);
   requireMessages(plugin, messages);
-  await worker.questionsSent(messages.map(({ thread_id }) => thread_id));
+  await worker.questions.ended(messages.map(({ thread_id }) => thread_id));
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
   const parent_span = services.observer.readParent(request?.headers.traceparent);

@@ -51,10 +51,11 @@ interface Reachable {
 export class InboxWorker {
   /** Where channels note the ids of the messages that they send. */
   readonly sentIds = new SentIds();
+  /** For those who accept messages. */
+  readonly questions: QuestionsBeingSent;
   readonly #services: Services;
   readonly #typing: Typing;
   readonly #reach: PlatformReach;
-  readonly #questions: QuestionsBeingSent;
   readonly #channels = new Map<string, LaterChannel>();
   readonly #lanes: readonly Lane[];
   readonly #claims = new LiveSet<InboxClaim>();
@@ -71,7 +72,7 @@ export class InboxWorker {
     this.#services = services;
     this.#typing = new Typing(services.clock, services.log);
     this.#reach = new PlatformReach(services);
-    this.#questions = new QuestionsBeingSent(services.clock);
+    this.questions = new QuestionsBeingSent(services.clock);
     this.#lanes = [lane('run', () => services.settings.AGENT_CONCURRENCY), lane('send', () => SENDS_AT_ONCE)];
   }
 
@@ -122,14 +123,6 @@ export class InboxWorker {
       stopTyping();
       this.wake();
     });
-  }
-
-  /**
-   * Resolves when no question of these sessions is being sent, but after a short time at the latest
-   * (`QuestionsBeingSent`).
-   */
-  questionsSent(session_ids: readonly (string | null)[]): Promise<void> {
-    return this.#questions.ended(session_ids);
   }
 
   /** The `reply_to` of a private chat with a user; null if the channel is not active, or cannot write to a user first. */
@@ -253,7 +246,7 @@ export class InboxWorker {
       services: this.#services,
       reach: this.#reach,
       typing: this.#typing,
-      questions: this.#questions,
+      questions: this.questions,
       sentIds: this.sentIds,
     };
     const delivery = new Delivery(services, later, claim, admitted);
