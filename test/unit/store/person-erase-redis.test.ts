@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
 import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { anAction, aSession } from '../../contract/fixtures.ts';
+import { anAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { findCanaries } from '../../support/canary.ts';
 import {
@@ -86,6 +86,33 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
       bob.user_id,
     ]);
     expect(await inKeys(bob.canary)).not.toEqual([]);
+  });
+
+  it('makes a message in progress store nothing: no turn, no trace, and no answer under its idempotency key', async () => {
+    const cleo = aResident('Cleo');
+    const session = aSession(Date.now(), {
+      session_id: `s-${cleo.canary}`,
+      user_id: cleo.user_id,
+      owner: cleo.person,
+    });
+    await saveSession(store, session);
+    const claim = await store.sessions.claim(session.session_id);
+    const key = JSON.stringify(['web', ['person', cleo.person], 'k']);
+    const answering = await store.idempotency.claim(key, 'body');
+    if (claim === null || answering.outcome !== 'new') throw new Error('something was already claimed');
+    await administrator.persons?.erase({ person: cleo.person, link_keys: [] });
+    const changes = {
+      turn: { record: aTurn({ text: cleo.canary, person: cleo.person }), ttl_ms: HOUR },
+      trace: aTrace(session, { user_id: cleo.user_id }),
+      answer: {
+        claim: answering.claim,
+        answer: { session_id: session.session_id, response: cleo.canary },
+        ttl_ms: HOUR,
+      },
+    };
+    expect(await store.commitTurn(claim, changes)).toBe('lost');
+    expect(await store.idempotency.finish(answering.claim, changes.answer.answer, HOUR)).toBe(false);
+    expect(await inKeys(cleo.canary)).toEqual([]);
   });
 
   it('removes the ids of expired records from the indexes', async () => {
