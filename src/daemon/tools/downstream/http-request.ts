@@ -197,7 +197,7 @@ const IDLE_MAX = 64;
 /**
  * How long a connection must have been idle before it is used for another credential, ms. HTTP/1.1 matches answers to
  * requests by their order only: if a server sends one answer too many, the next request would get the data of another
- * person. On an idle connection, it ends the connection.
+ * person. If it is read while the connection is idle, it ends the connection.
  */
 const APART_MS = 100;
 
@@ -243,7 +243,11 @@ class KeptConnection {
   readonly #origin: string;
   #socket: Socket | undefined;
   #hasAnswered = false;
-  #idle_since = 0;
+  /** How often it has become idle. */
+  #keeps = 0;
+  /** Whether it was idle for so long that it may be used for another credential. */
+  #isApart = false;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(origin: string) {
     library ??= loadLibrary();
@@ -271,21 +275,36 @@ class KeptConnection {
 
   /** Whether an idle connection may be used for this credential now. */
   isFreeFor(credential: string | undefined): boolean {
-    return credential === this.credential || performance.now() - this.#idle_since >= APART_MS;
+    return credential === this.credential || this.#isApart;
   }
 
   /** Its request was answered completely: the connection is free for another. */
   keep(): void {
     this.#hasAnswered = true;
-    this.#idle_since = performance.now();
-    const others = idle.get(this.#origin);
-    if (this.#socket?.destroyed !== false || (others?.length ?? 0) >= IDLE_MAX) this.end();
-    else if (others) others.push(this);
-    else idle.set(this.#origin, [this]);
+    this.#keeps++;
+    this.#isApart = false;
+    const others = idle.get(this.#origin) ?? [];
+    if (this.#socket?.destroyed !== false || others.length >= IDLE_MAX) {
+      this.end();
+      return;
+    }
+    others.push(this);
+    idle.set(this.#origin, others);
+    if (this.#timer) this.#timer.refresh();
+    else this.#timer = setTimeout(() => this.#setApart(), APART_MS).unref();
+  }
+
+  /** If the process stood still, what has arrived meanwhile is read only after the timers and before the immediates. */
+  #setApart(): void {
+    const keeps = this.#keeps;
+    setImmediate(() => {
+      this.#isApart = this.#keeps === keeps;
+    });
   }
 
   /** Ends the connection, also while it is being made. */
   end(): void {
+    clearTimeout(this.#timer);
     void this.client.destroy();
     this.#socket?.destroy();
   }

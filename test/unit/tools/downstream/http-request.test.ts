@@ -133,6 +133,30 @@ test.each([
   },
 );
 
+test('an answer too many is not given to another after the process has stood still', async () => {
+  let sendTooMany = () => {};
+  const plain = createPlainServer((socket) => {
+    const send = (text: string) =>
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
+    socket
+      .on('error', () => undefined)
+      .on('data', (request) => {
+        send(/^GET \/(\S+)/.exec(request.toString())?.[1] ?? '');
+        sendTooMany = () => send('one too many');
+      });
+  });
+  onTestFinished(() => void plain.close());
+  const port = await listenOnFreePort(plain);
+  const ask = async (person: string) => {
+    const of = new URL(`http://127.0.0.1:${port}/${person}`);
+    return (await httpRequest(of, { ...READ, credential: person, limit: limitOf() })).body.toString();
+  };
+  expect(await ask('ada')).toBe('ada');
+  sendTooMany();
+  for (const began = performance.now(); performance.now() < began + 150; );
+  expect(await ask('bob')).toBe('bob');
+});
+
 test('a connection is used at once for the same credential, and a moment later for another', async () => {
   answer = (_request, response) => response.end('ok');
   const ask = (credential: string) => httpRequest(url, { ...READ, credential, limit: limitOf() });
