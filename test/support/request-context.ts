@@ -60,6 +60,7 @@ export function contextOf(session: Session | null, rest: Partial<TestContext> = 
     user_id: session?.user_id ?? 'visitor',
     app_name: 'agentd',
     readSession: async () => session,
+    whyUnlinked: async () => null,
     acts_for,
     acts_for_nobody_because: acts_for === null ? 'no_token' : null,
     own_journal: null,

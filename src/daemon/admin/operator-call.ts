@@ -162,6 +162,7 @@ function operatorContext(person: ValidToken | null): RequestContext {
     user_id: ID,
     app_name: 'agentd',
     readSession: async () => session,
+    whyUnlinked: async () => null,
     acts_for: person?.person ?? null,
     acts_for_nobody_because: person === null ? 'no_token' : null,
     own_journal: null,

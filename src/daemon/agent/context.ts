@@ -1,4 +1,4 @@
-import type { PersonKey } from '../identity/identity.ts';
+import type { NobodyReason, PersonKey } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
 import type { OwnJournal } from './agent.ts';
 import type { RunMemory } from './long-term-memory.ts';
@@ -17,6 +17,11 @@ export interface RequestContext {
    * must not be used after that.
    */
   readSession(): Promise<Session | null>;
+  /**
+   * Why the sender's link no longer stands for `acts_for`: it may end, or become that of somebody else, during the run.
+   * Null if it still does, and on a channel that does not look for links.
+   */
+  whyUnlinked(): Promise<NobodyReason | null>;
   /**
    * Who this message may act for, decided once by resolve-principal. A stored context of another person is not used, so
    * that one member's token is never used for another member's message.

@@ -38,26 +38,26 @@ export class CallBearers {
   }
 
   /**
-   * Whether the person has signed out at the site since their token was issued. Asked before each request, because a
-   * call may make several, over a long time.
-   */
-  async isSignedOut(): Promise<boolean> {
-    const credential = this.#credential;
-    if (credential.use !== 'user' && credential.use !== 'exchange') return false;
-    const isSignedOut = await this.#access.marks.covers(credential.origin);
-    if (isSignedOut)
-      noteFailure(this.#call.trace, 'signed_out_at_site', {
-        credentials: credential.use,
-        tool: this.#tool.name,
-      });
-    return isSignedOut;
-  }
-
-  /**
-   * The bearer that the policy chose.
+   * The bearer that the policy chose. Null if the person's token has ended: this is asked before each request, because a
+   * call may make several, over a long time, and again after an exchange, which takes time, too.
    * @throws DefaultTokenFailure, TokenExchangeFailure
    */
-  async chosen(): Promise<Bearer> {
+  async chosen(): Promise<Bearer | null> {
+    if (await this.#hasEnded()) return null;
+    const bearer = await this.#obtain();
+    return bearer.use === 'exchange' && (await this.#hasEnded()) ? null : bearer;
+  }
+
+  async #hasEnded(): Promise<boolean> {
+    const credential = this.#credential;
+    if (credential.use !== 'user' && credential.use !== 'exchange') return false;
+    const reason = await credential.whyEnded();
+    if (reason === null) return false;
+    noteFailure(this.#call.trace, reason, { credentials: credential.use, tool: this.#tool.name });
+    return true;
+  }
+
+  async #obtain(): Promise<Bearer> {
     const credential = this.#credential;
     switch (credential.use) {
       case 'none':

@@ -95,8 +95,9 @@ export class CallClient {
    * credentials if the policy allows it (agentd-agent(7), "Credentials").
    */
   async #sendByPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
-    if (await this.#open.bearers.isSignedOut()) return { outcome: 'sign_in_needed' };
-    const { use, response } = await this.#sendTwice(request, target, () => this.#open.bearers.chosen());
+    const sent = await this.#sendTwice(request, target, () => this.#open.bearers.chosen());
+    if (sent === null) return { outcome: 'sign_in_needed' };
+    const { use, response } = sent;
     if (response.status !== 401 || use === 'none' || use === 'default')
       return { outcome: 'answered', credentials: use, ...response };
     const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
@@ -108,20 +109,25 @@ export class CallClient {
     const second = await this.#sendTwice(request, target, () =>
       this.#open.bearers.default('user_token_refused'),
     );
+    if (second === null) return { outcome: 'sign_in_needed' };
     return { outcome: 'answered', credentials: 'default', ...second.response };
   }
 
-  /** Makes one request. After a 401 to a token that can be renewed, makes it again with a new token. */
+  /**
+   * Makes one request. After a 401 to a token that can be renewed, makes it again with a new token.
+   * @returns null if there is no token any more
+   */
   async #sendTwice(
     request: ToolRequest,
     target: SourceTarget,
-    obtain: () => Promise<Bearer>,
-  ): Promise<{ use: CredentialsUsed; response: DownstreamResponse }> {
+    obtain: () => Promise<Bearer | null>,
+  ): Promise<{ use: CredentialsUsed; response: DownstreamResponse } | null> {
     const bearer = await obtain();
+    if (bearer === null) return null;
     const response = await this.#sendOnce(request, target, bearer);
     if (response.status !== 401 || !this.#open.bearers.renew(bearer)) return { use: bearer.use, response };
     const renewed = await obtain();
-    return { use: renewed.use, response: await this.#sendOnce(request, target, renewed) };
+    return renewed && { use: renewed.use, response: await this.#sendOnce(request, target, renewed) };
   }
 
   async #sendOnce(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {

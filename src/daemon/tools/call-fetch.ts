@@ -16,13 +16,18 @@ export async function fetchForCall(
   if (target === null || new URL(request.url).origin !== new URL(target.base_url).origin)
     throw new TypeError('a request to another origin is refused');
   const again = request.clone();
-  // As if the system had refused the token, which is not sent.
-  if (await bearers.isSignedOut()) return new Response(null, { status: 401 });
   const bearer = await bearers.chosen();
+  if (bearer === null) return refused();
   const response = await fetchOnce(open, request, target, bearer);
   if (response.status !== 401 || !bearers.renew(bearer)) return response;
   await response.body?.cancel();
-  return fetchOnce(open, again, target, await bearers.chosen());
+  const renewed = await bearers.chosen();
+  return renewed === null ? refused() : fetchOnce(open, again, target, renewed);
+}
+
+/** As if the system had refused the token, which is not sent. */
+function refused(): Response {
+  return new Response(null, { status: 401 });
 }
 
 async function fetchOnce(

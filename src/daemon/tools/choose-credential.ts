@@ -1,6 +1,6 @@
 import type { RequestContext } from '../agent/context.ts';
 import { decodeStoredToken, type UntrustedObject } from '../identity/decode-token.ts';
-import type { NobodyReason, SignOutMarks, TokenOrigin } from '../identity/identity.ts';
+import type { NobodyReason, SignOutMarks } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import { type ExpirySettings, hasExpired, storedToken } from '../session/jwt-context.ts';
@@ -12,8 +12,14 @@ import type { CredentialPolicy, PersonClaims, Tool } from './tool.ts';
 
 /** The token of the person for whom a message acts, or why there is no usable token. */
 export type CredentialChoice =
-  | { use: 'user'; token: Secret; claims: PersonClaims; origin: TokenOrigin }
+  | { use: 'user'; token: Secret; claims: PersonClaims; whyEnded: WhyEnded }
   | { use: 'default'; reason: string };
+
+/**
+ * Why the token must no longer be used although it has not expired: its person has signed out at the site, or the
+ * sender's link has changed. Null if it may be used. Rejects if that cannot be found out.
+ */
+export type WhyEnded = () => Promise<NobodyReason | null>;
 
 export interface CredentialSources {
   settings: ExpirySettings;
@@ -49,8 +55,8 @@ const GIVEN_UP: readonly string[] = [
  * Chooses the credentials for a tool by the documented rules, in their documented order (agentd-api(7), "How the
  * credentials are chosen"). One more check keeps one person's token out of another person's message: the stored context
  * must belong to the channel user who sent this message, and to the person for whom it acts. The token was validated
- * when it was stored. Only its expiry is checked again, and whether its person has signed out at the site, since a
- * message may have waited.
+ * when it was stored. Only its expiry is checked again, and whether it has ended (`WhyEnded`), since a message may have
+ * waited.
  * Never rejects: if anything is wrong, the person's token is not used, so the call has fewer rights.
  */
 export async function chooseCredentials(
@@ -86,12 +92,15 @@ export async function chooseCredentials(
   const token = storedToken(session, seal);
   if (token === null) return byDefault('stored_token_unreadable', 'warn');
   const { claims, payload } = decodeStoredToken(token);
+  const whyEnded = async () =>
+    (await marks.covers(claims)) ? ('signed_out_at_site' as const) : context.whyUnlinked();
   try {
-    if (await marks.covers(claims)) return byDefault('signed_out_at_site', 'warn');
+    const ended = await whyEnded();
+    if (ended !== null) return byDefault(ended, 'warn');
   } catch (err) {
     return byDefault('session_unreachable', 'warn', err);
   }
-  return { use: 'user', token: new Secret(token), claims: readClaims(payload, stored), origin: claims };
+  return { use: 'user', token: new Secret(token), claims: readClaims(payload, stored), whyEnded };
 
   function byDefault(reason: string, level: 'info' | 'warn', err?: unknown): CredentialChoice {
     const fields = { request_id: context?.request_id, reason, ...(err === undefined ? {} : { err }) };
@@ -107,10 +116,10 @@ function readClaims(payload: UntrustedObject | null, { user_id, email }: JwtCont
 }
 
 export type CallCredential =
-  /** `fallback`: whether the call is repeated with default credentials after a 401. `origin`: what the token says. */
-  | { use: 'user'; token: Secret; origin: TokenOrigin; fallback: boolean }
+  /** `fallback`: whether the call is repeated with default credentials after a 401. */
+  | { use: 'user'; token: Secret; whyEnded: WhyEnded; fallback: boolean }
   /** `token`: the person's own token, which is exchanged for another one. */
-  | { use: 'exchange'; token: Secret; origin: TokenOrigin }
+  | { use: 'exchange'; token: Secret; whyEnded: WhyEnded }
   /** `because`: why the person's token is not used; null if the policy asks for the default credentials. */
   | { use: 'default'; because: string | null }
   | { use: 'none' };
@@ -132,17 +141,17 @@ export function chooseCredential(tool: Tool, person: CredentialChoice): CallCred
     case 'exchange':
       if (!target?.exchange) return notAllowed();
       if (person.use !== 'user') return signInNeeded(person.reason);
-      return { use: 'exchange', token: person.token, origin: person.origin };
+      return { use: 'exchange', token: person.token, whyEnded: person.whyEnded };
     case 'user':
       if (target !== null && !target.may_see_user_token) return notAllowed();
       if (person.use !== 'user') return signInNeeded(person.reason);
       if (target === null) return { use: 'none' };
-      return { use: 'user', token: person.token, origin: person.origin, fallback: false };
+      return { use: 'user', token: person.token, whyEnded: person.whyEnded, fallback: false };
     case 'user-or-default':
       if (target === null) return { use: 'none' };
       if (!target.is_api) return notAllowed();
       if (person.use !== 'user') return { use: 'default', because: person.reason };
-      return { use: 'user', token: person.token, origin: person.origin, fallback: mayFallBack(tool) };
+      return { use: 'user', token: person.token, whyEnded: person.whyEnded, fallback: mayFallBack(tool) };
   }
 }
 

@@ -145,7 +145,7 @@ export interface ToolCall {
   /** The claims of the person whom the message acts for, never the token. Null if it acts for nobody. */
   readonly person: PersonClaims | null;
   /** Whom the message acts for, for the tools that the daemon itself has. Null if there is no message. */
-  readonly context: Omit<RequestContext, 'readSession'> | null;
+  readonly context: Omit<RequestContext, 'readSession' | 'whyUnlinked'> | null;
   /** Each attempt at the same write has the same key; null for a read. */
   readonly idempotency_key: string | null;
   /** Aborts when the run is aborted, and at the time limit of the call. */

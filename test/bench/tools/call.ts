@@ -131,6 +131,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
       const trace = new Trace(systemClock);
       const context = contextOf(session, {
         readSession: () => store.sessions.find(session.session_id),
+        whyUnlinked: async () => null,
         trace,
       });
       const claim = effect === 'write' ? await claimed(store, sessionTag(session)) : null;

@@ -8,6 +8,7 @@ import { identifyByLink } from '../../../src/daemon/message/identify-by-link.ts'
 import { identifyByToken } from '../../../src/daemon/message/identify-by-token.ts';
 import { resolvePrincipal } from '../../../src/daemon/message/resolve-principal.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
@@ -29,7 +30,7 @@ import {
   stepWorld,
 } from '../../support/step.ts';
 import { token } from '../../support/tokens.ts';
-import { accessTo, bindOne, toolOf } from '../../support/tools.ts';
+import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
 /** A sign-out at the site holds in each place that uses a token, on whichever daemon it arrived. */
 
@@ -190,6 +191,29 @@ describe('a sign-out at the site during a run', () => {
     expect(answers).toEqual([{ outcome: 'sign_in_needed' }, 401]);
     expect(api.seen('/users')).toHaveLength(1);
     expect(trace.lines.filter(({ reason }) => reason === 'signed_out_at_site')).toHaveLength(2);
+  });
+
+  it('keeps a token from its request if it is exchanged while the sign-out comes', async () => {
+    const exchange = { url: 'https://id.example.com', client_id: 'agentd', audience: 'crm' };
+    const source = sourceOf({ base_url: api.url, exchange: { ...exchange, client_secret: 'a-secret' } });
+    const answers: (ToolResponse | number)[] = [];
+    const tool = toolOf({
+      source,
+      credentials: 'exchange',
+      send: async (_args, { client }) => {
+        answers.push(await client.request({ method: 'GET', path: '/users' }));
+        answers.push((await client.fetch(`${api.url}/users`)).status);
+        return { outcome: 'answered', status: 200, result: null };
+      },
+    });
+    const slow = access();
+    slow.exchange.exchange = async () => {
+      await signOut();
+      return new Secret('an-exchanged-token');
+    };
+    await bindOne(tool, { context: context(), access: slow }).bound.call({});
+    expect(answers).toEqual([{ outcome: 'sign_in_needed' }, 401]);
+    expect(api.requests).toEqual([]);
   });
 
   it('counts as signed out if it cannot be found out', async () => {

@@ -74,8 +74,8 @@ test('an answer too many to one person is not given to another', async () => {
   const ask = async (person: string) => {
     const { signal } = new AbortController();
     const call = { signal, trace: new Trace(systemClock), request_id: 'r1', log: collectLog().log };
-    const origin = { iss: '', sub: person };
-    const credential = { use: 'user', token: new Secret(person), origin, fallback: false } as const;
+    const whyEnded = async () => null;
+    const credential = { use: 'user', token: new Secret(person), whyEnded, fallback: false } as const;
     const { client } = new CallClient(tool, credential, call, accessTo(undefined));
     return (await client.fetch(`${base_url}/tools`)).text();
   };

@@ -46,6 +46,10 @@ export async function carryOutAll(
   const { actions, declined, resumed } = confirmed;
   const [only] = actions;
   if (only !== undefined && only.question === undefined) {
+    if (!resumed && !(await isStillTheirs(only, turn, services, run))) {
+      await settleAction(only, 'withdrawn', turn, services);
+      return { outcome: 'made', made: [], left_out: [leftOut(only, 'sign_in', services)] };
+    }
     const done = await carryOut({ action: only, resumed }, turn, services, run);
     if (done.outcome === 'stopped') return { outcome: 'made', made: [], left_out: [] };
     return done.outcome === 'made' ? { outcome: 'made', made: [done], left_out: [] } : done;
@@ -61,13 +65,17 @@ export async function carryOutAll(
     if (done === null) {
       cause ??= turn.stopped?.hasEnded ? 'stopped' : 'sign_in';
       await settleAction(action, 'withdrawn', turn, services);
-      left_out.push({ tool: action.tool, summary: recordedSummary(services.seal, action), cause });
+      left_out.push(leftOut(action, cause, services));
       continue;
     }
     made.push(done);
     if (!hasSucceeded(done, run)) cause = 'earlier_action';
   }
   return { outcome: 'made', made, left_out };
+}
+
+function leftOut(action: Action, cause: LeftOut['cause'], { seal }: RunServices): LeftOut {
+  return { tool: action.tool, summary: recordedSummary(seal, action), cause };
 }
 
 /** Why an action is not carried out; null if it is. Throws if the run has ended, so that a repeated run continues. */
@@ -122,14 +130,12 @@ async function isStillTheirs(
   services: RunServices,
   { tools: { context, access } }: Run,
 ): Promise<boolean> {
-  if (channel.has_platform) {
-    const link = await findSendersLink(services, channel, message);
-    if (link === 'other_sender') return false;
-    const verdict = link && (await services.tokens.validate(link.token, request_id));
-    return (verdict?.valid ? verdict.person : null) === person;
-  }
-  if (person === null || context?.acts_for !== person) return false;
-  return (await chooseCredentials(context, access, 'none')).use === 'user';
+  if (person !== null)
+    return context?.acts_for === person && (await chooseCredentials(context, access, 'none')).use === 'user';
+  if (!channel.has_platform) return false;
+  const link = await findSendersLink(services, channel, message);
+  if (link === 'other_sender') return false;
+  return link === null || !(await services.tokens.validate(link.token, request_id)).valid;
 }
 
 /** What the agent is told about an action that was left out. */

@@ -2,7 +2,8 @@ import type { AgentTurn, ConfirmedAction, ToolAnswer } from '../../../agent/inde
 import { type RequestContext, RunTaint } from '../../agent/context.ts';
 import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts';
 import type { RunRecorder } from '../../agent/run-recorder.ts';
-import { type Claims, type MemoryOwner, memoryOwner } from '../../identity/identity.ts';
+import { type Claims, type MemoryOwner, memoryOwner, type NobodyReason } from '../../identity/identity.ts';
+import { findSendersLink } from '../../linking/find-link.ts';
 import { listSpellings } from '../../linking/link-ids.ts';
 import { addLazyMember } from '../../process/lazy-member.ts';
 import type { Action, OwnActions } from '../../store/actions/actions.ts';
@@ -132,7 +133,7 @@ function declinedActions(turn: Runnable): { declined: Action[]; declined_tools: 
 /** What the tools of a run may read about the message. */
 function requestContext(
   turn: Runnable,
-  { store, seal, clock, memory, settings }: RunServices,
+  { store, seal, clock, log, memory, settings }: RunServices,
   limit: TimeLimit,
   taint: RunTaint,
 ): RequestContext {
@@ -147,6 +148,7 @@ function requestContext(
     app_name: settings.APP_NAME,
     // A session that will be stored with this turn cannot be found in the store yet.
     readSession: async () => (turn.changes.session ? session : store.sessions.find(session.session_id)),
+    whyUnlinked: () => whyUnlinked(turn, { store, seal, log }),
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
     own_journal: own && ownJournal(own, { store, seal, clock }),
@@ -156,6 +158,17 @@ function requestContext(
         : memory.ofRun({ owner, turn_id, request_id, trace, limit, taint, isLost }),
     taint,
   };
+}
+
+async function whyUnlinked(
+  { channel, message, principal: { person } }: Runnable,
+  services: Pick<RunServices, 'store' | 'seal' | 'log'>,
+): Promise<NobodyReason | null> {
+  if (!channel.has_platform) return null;
+  const link = await findSendersLink(services, channel, message);
+  if (link === null) return 'no_link';
+  if (link === 'other_sender') return 'link_of_other_sender';
+  return link.person === person ? null : 'other_sender';
 }
 
 /**
