@@ -1,6 +1,5 @@
-import { statSync } from 'node:fs';
+import { renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { Checkpoints } from '../../../src/daemon/store/kernels/sqlite/checkpoints.ts';
@@ -20,7 +19,6 @@ function fixture() {
   const write = (pages: number) => {
     db.exec('BEGIN IMMEDIATE');
     insert.run(pages * PAGE);
-    checkpoints.beforeCommit();
     db.exec('COMMIT');
     checkpoints.afterCommit();
   };
@@ -31,68 +29,59 @@ function fixture() {
     return { log, checkpointed };
   };
   const logPages = () => statSync(`${path}-wal`).size / PAGE;
-  /** Writes until a commit has moved the log. @returns the progress then */
+  /** Writes until the log is so long that a commit has it moved. */
   const fill = () => {
-    for (let n = 0; n < 200; n++) {
-      const before = progress();
-      write(100);
-      const after = progress();
-      if (after.checkpointed > before.checkpointed) return after;
-    }
-    throw new Error('the log was never moved');
+    while (progress().log < CHECKPOINT_PAGES + 800) write(100);
   };
   const close = async () => {
     await checkpoints.end();
     db.close();
-    checkpoints.close();
   };
   return { path, db, checkpoints, write, progress, logPages, fill, close };
 }
 
-it('a long log is moved up to an earlier moment, then synced in another thread, and used anew', async () => {
-  const { write, progress, fill, logPages, close } = fixture();
+it('another thread moves a long log while this one writes on, and then the log is used anew', async () => {
+  const { checkpoints, write, progress, fill, logPages, close } = fixture();
   for (let round = 0; round < 3; round++) {
-    const moved = fill();
-    expect(moved.checkpointed).toBeGreaterThanOrEqual(CHECKPOINT_PAGES);
-    // SQLite does not wait for the disk, because the last commit is not moved yet.
-    expect(moved.log).toBeGreaterThan(moved.checkpointed);
-    // It would have to begin the log anew otherwise.
+    fill();
+    expect(progress().checkpointed).toBe(0);
+    const moved = checkpoints.shorten();
     write(1);
-    expect(progress().log).toBeGreaterThan(moved.log);
-    while (progress().log > CHECKPOINT_PAGES) {
-      await nextTurn();
-      write(1);
-    }
+    await moved;
+    expect(progress().checkpointed).toBeGreaterThanOrEqual(CHECKPOINT_PAGES);
+    // The first commit moves the rest, and the second one uses the log anew.
+    write(1);
+    write(1);
     expect(progress().log).toBeLessThan(100);
   }
   expect(logPages()).toBeLessThan(1.5 * CHECKPOINT_PAGES);
   await close();
 });
 
-it('a commit that fails leaves nothing that keeps the log', async () => {
-  const { db, checkpoints, write, fill, progress, close } = fixture();
-  fill();
-  while (progress().log > CHECKPOINT_PAGES) {
-    await nextTurn();
-    write(1);
-  }
-  while (progress().log < CHECKPOINT_PAGES + 800) {
-    db.exec('BEGIN IMMEDIATE');
-    db.prepare('INSERT INTO t VALUES (zeroblob(?))').run(100 * PAGE);
-    db.exec('COMMIT');
-  }
-  for (let n = 0; n < 8; n++) checkpoints.afterCommit();
-  db.exec('BEGIN IMMEDIATE');
-  checkpoints.beforeCommit();
-  db.exec('ROLLBACK');
-  const [pinned] = db.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
-  checkpoints.release();
-  const [released] = db.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
-  expect([pinned.busy, released.busy]).toEqual([1, 0]);
+it('a log that is not short is moved on request, and a short one is left', async () => {
+  const { checkpoints, write, progress, close } = fixture();
+  write(100);
+  await checkpoints.shorten();
+  expect(progress().checkpointed).toBe(0);
+  write(1000);
+  await checkpoints.shorten();
+  expect(progress().checkpointed).toBeGreaterThan(1000);
   await close();
 });
 
-it('the database can be closed while the disk is being waited for', async () => {
+it('if the thread cannot open the file, SQLite moves a log of twice the length', async () => {
+  const { path, checkpoints, fill, write, progress, close } = fixture();
+  renameSync(path, `${path}.elsewhere`);
+  fill();
+  await checkpoints.shorten();
+  expect(progress().checkpointed).toBe(0);
+  while (progress().log < 2 * CHECKPOINT_PAGES && progress().checkpointed === 0) write(100);
+  expect(progress().checkpointed).toBeGreaterThan(0);
+  renameSync(`${path}.elsewhere`, path);
+  await close();
+});
+
+it('the database can be closed while the log is being moved', async () => {
   const { path, fill, close } = fixture();
   fill();
   await close();

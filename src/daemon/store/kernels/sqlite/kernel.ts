@@ -40,7 +40,7 @@ export interface SqliteKernelParts {
   /** Makes room on a full disk; null if that is not possible. */
   space?: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   anonymous?: AnonymousBytes | null;
-  checkpoints?: Pick<Checkpoints, 'beforeCommit' | 'afterCommit' | 'release'> | null;
+  checkpoints?: Pick<Checkpoints, 'afterCommit'> | null;
   /** For tests. */
   journalBounds?: JournalBounds;
 }
@@ -413,7 +413,6 @@ export class SqliteKernel implements Kernel {
       const before = this.#failure === null ? 0 : this.#statements.changes.get();
       for (const member of this.#waiting) if (member.outcome === null || !member.isStep) member.run();
       this.#writeChanges();
-      this.#checkpoints?.beforeCommit();
       isCommitting = true;
       this.#statements.commit.run();
       this.documents.committed();
@@ -459,7 +458,6 @@ export class SqliteKernel implements Kernel {
 
   /** Ends a transaction that has failed, and forgets what the memory has of it. */
   #forget(): void {
-    this.#checkpoints?.release();
     // SQLite itself ends the transaction after some failures.
     if (this.#db.inTransaction) this.#statements.rollback.run();
     this.#undoSteps();

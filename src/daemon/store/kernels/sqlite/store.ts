@@ -144,7 +144,7 @@ function storeOn(
       memories,
       maintenance(rings) {
         if (anonymous !== null) anonymous.rings = rings;
-        const sweeps = new Sweep({ db, clock, kernel, rings, volume, space, reserve });
+        const sweeps = new Sweep({ db, clock, kernel, rings, volume, space, reserve, checkpoints });
         sweep = sweeps;
         return {
           examine: () => retrying(() => findDamages(db)),
@@ -177,7 +177,6 @@ function storeOn(
       await kernel.close();
       await checkpoints?.end();
       db.close();
-      checkpoints?.close();
       unlock();
     },
   } as SqliteStore;

@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../../../time/clock.ts';
 import type { Reserve, Volume } from '../../disk.ts';
 import type { Ring } from '../kernel.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import { emptyLog } from './database.ts';
 import type { DiskSpace } from './disk-space.ts';
 import type { SqliteKernel } from './kernel.ts';
@@ -25,6 +26,8 @@ interface SweepParts {
   space: DiskSpace;
   /** Null if this process has no reserve. */
   reserve: Reserve | null;
+  /** Null if only SQLite moves the log. */
+  checkpoints: Checkpoints | null;
 }
 
 /** Deletes expired data, even on a full disk, and returns the space to the file system. */
@@ -58,13 +61,14 @@ export class Sweep {
 
   async #sweep(): Promise<number> {
     if (this.#closed) return 0;
-    const { db, kernel, volume, space } = this.#parts;
+    const { db, kernel, volume, space, checkpoints } = this.#parts;
     const deleted = await this.#deleteExpired();
     const short = this.#isShortOfSpace();
     // Each batch makes the log longer, so on a full disk the log is emptied after each batch.
     if (short) await retrying(() => kernel.apart(() => space.emptyLog()));
     if (deleted > 0) return deleted;
     const returned = await kernel.write(() => returnFreePages(db, short ? 0 : SPARE_PAGES));
+    await kernel.apart(() => checkpoints?.shorten());
     await retrying(() => kernel.apart(() => space.emptyLog()));
     volume.askAgain();
     if (returned > 0) return returned;
