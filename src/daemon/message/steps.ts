@@ -19,8 +19,7 @@ import type { Answering, Deduplicated, Guarded, Numbered } from './turn.ts';
 /*
  * The path of a message, from its arrival until its reply is sent. There is one list for each way in which messages
  * arrive. Read this first, then the steps in their order. The comment of each step says what it checks, what it adds,
- * and how it can end the turn. A step comes after the steps whose results it needs: a list in the wrong order does not
- * compile.
+ * and how it can end the turn. A list in which a step comes before one whose result it needs does not compile.
  */
 
 /** A message that is answered in the response to its request. */
