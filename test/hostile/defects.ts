@@ -17,10 +17,10 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/tools/choose-credential.ts',
-        from: "return { use: 'user', token: new Secret(token), claims: readClaims(payload, stored), origin: claims };",
+        from: "return { use: 'user', token: new Secret(token), claims: readClaims(payload, stored), whyEnded };",
         to: `const kept = globalThis as unknown as { first?: Secret };
   kept.first ??= new Secret(token);
-  return { use: 'user', token: kept.first, claims: readClaims(payload, stored), origin: claims };`,
+  return { use: 'user', token: kept.first, claims: readClaims(payload, stored), whyEnded };`,
       },
     ],
   },
