@@ -6,7 +6,8 @@ import { SessionLock } from './message/waits/session-lock.ts';
 import { ClaimKeeper } from './store/claims/claim-keeper.ts';
 import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
-import { RunGate, type StreamServices } from './stream/stream-services.ts';
+import { RunGate } from './stream/run-gate.ts';
+import type { StreamServices } from './stream/stream-services.ts';
 import { Tickets } from './time/tickets.ts';
 import { onAbort } from './time/time-limit.ts';
 

@@ -7,7 +7,7 @@ import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { NO_MARKS } from '../../src/daemon/identity/identity.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
-import { UseCount } from '../../src/daemon/message/services.ts';
+import { UseCount } from '../../src/daemon/message/waits/use-count.ts';
 import { Lifecycle } from '../../src/daemon/process/lifecycle.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
 import { startReaper } from '../../src/daemon/stream/run-stream.ts';

@@ -7,7 +7,7 @@ import { createServices } from '../../src/daemon/create-services.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { createValidator, markedValidator } from '../../src/daemon/identity/token-checks.ts';
-import { UseCount } from '../../src/daemon/message/services.ts';
+import { UseCount } from '../../src/daemon/message/waits/use-count.ts';
 import { type Configuration, configure } from '../../src/daemon/settings/configure/configure.ts';
 import { knownSecrets } from '../../src/daemon/settings/known-secrets.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';

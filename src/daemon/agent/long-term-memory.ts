@@ -159,7 +159,7 @@ export class LongTermMemory {
 export class RunMemory {
   readonly #all: LongTermMemory;
   readonly #run: RememberingRun;
-  /** Whether a use of this run failed. The run then uses the backend no more: nobody waits twice for an outage. */
+  /** Whether a use of this run failed. The run then does not use the backend again. */
   #hasFailed = false;
   /** Whether the run has stored memories that are not marked as tainted. */
   #hasUnmarked = false;
@@ -284,7 +284,7 @@ export class RunMemory {
   }
 
   async #answer<T>(
-    done: 'remembered' | 'recalled' | 'forgotten',
+    aim: 'remembered' | 'recalled' | 'forgotten',
     work: (memories: MemoryStore) => Promise<MemoryAnswer<T>>,
   ): Promise<MemoryAnswer<T>> {
     try {
@@ -293,8 +293,8 @@ export class RunMemory {
       // The failure was already logged, once for the outage.
       this.#run.limit.throwIfEnded();
       // A change that took too long goes on.
-      const mayHappen = done !== 'recalled' && (error as Error).name === 'TimeoutError';
-      const outcome = mayHappen ? `It is not known whether this was ${done}` : `Nothing was ${done}`;
+      const mayHappen = aim !== 'recalled' && (error as Error).name === 'TimeoutError';
+      const outcome = mayHappen ? `It is not known whether this was ${aim}` : `Nothing was ${aim}`;
       return {
         outcome: 'unavailable',
         message: `Memory cannot be reached at the moment. ${outcome}. Say so if it matters to the person.`,

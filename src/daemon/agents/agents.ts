@@ -155,7 +155,7 @@ export function isInShare(
 }
 
 /** Length of the digest, in characters. It is compared by eye. */
-const LENGTH = 12;
+const DIGEST_LENGTH = 12;
 
 /** The settings that choose the model and how it answers. */
 const MODEL_SETTINGS = [
@@ -185,7 +185,7 @@ export interface DigestedParts {
 function combineDigests(digests: readonly (readonly [name: string, digest: string])[]): string {
   const [first] = digests;
   if (digests.length === 1 && first) return first[1];
-  return createHash('sha256').update(JSON.stringify(digests)).digest('hex').slice(0, LENGTH);
+  return createHash('sha256').update(JSON.stringify(digests)).digest('hex').slice(0, DIGEST_LENGTH);
 }
 
 /**
@@ -195,5 +195,5 @@ function combineDigests(digests: readonly (readonly [name: string, digest: strin
 export function agentDigest({ settings, instructions, tools }: DigestedParts): string {
   const model = MODEL_SETTINGS.map((name) => [name, settings[name] ?? null]);
   const all = [runtimeName(settings), model, instructions ?? null, [...tools].sort()];
-  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, LENGTH);
+  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, DIGEST_LENGTH);
 }

@@ -1,4 +1,4 @@
-import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
+import type { ChannelPlugin } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { sendersTexts } from '../linking/find-link.ts';
 import { linkKeys } from '../linking/link-ids.ts';
@@ -13,8 +13,9 @@ import { textOfTurn } from '../store/inbox/collect-turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox/inbox.ts';
 import type { NewWaitingQuestion } from '../store/links/waiting-questions.ts';
 import type { LocalTexts } from '../texts/texts.ts';
-import { timeOrderedId, wait } from '../time/clock.ts';
-import { Cancellation } from '../time/time-limit.ts';
+import { timeOrderedId } from '../time/clock.ts';
+import type { Cancellation } from '../time/time-limit.ts';
+import { Attempt } from './attempt.ts';
 import { afterFailedRun, failedForGood, isInterruptedTooOften, judgeRun } from './outcome.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { Admittance } from './platform-reach.ts';
@@ -182,80 +183,6 @@ export class Delivery {
   }
 }
 
-/** How long to wait before the next attempt to store an outcome, ms. */
-const STORE_AGAIN_MS = 1000;
-
-/** One attempt at a claimed message. The store counted it when the message was claimed. */
-export class Attempt {
-  readonly claim: InboxClaim;
-  /** The message as it was claimed; after its run, the message with the stored reply. */
-  message: InboxMessage;
-  readonly #services: Services;
-
-  constructor(services: Services, claim: InboxClaim) {
-    this.#services = services;
-    this.claim = claim;
-    this.message = claim.message;
-  }
-
-  get about(): Record<string, unknown> {
-    const { id, request_id, platform, attempts, sends } = this.message;
-    return { request_id, channel: platform, message: id, attempts, sends };
-  }
-
-  /** The `reply_to` for the channel; null if it cannot be opened. */
-  replyTo(): JsonObject | null {
-    const { id, reply_to, closes } = this.message;
-    return openReplyTo(this.#services.seal, closes?.message_id ?? id, reply_to);
-  }
-
-  /** Renews the claim while the work lasts. */
-  async whileHeld(work: (lost: Cancellation) => Promise<void>): Promise<void> {
-    const lost = new Cancellation();
-    const drop = this.#services.claims.hold(this.claim, this.#services.store.inbox, lost);
-    try {
-      await work(lost);
-    } finally {
-      drop();
-    }
-  }
-
-  /**
-   * Ends the claim with this outcome. Repeats the write until it succeeds. If the daemon stops before that, the message
-   * is processed again at the next start.
-   */
-  async end(outcome: AttemptOutcome): Promise<void> {
-    const { clock, log, stopping, store } = this.#services;
-    this.logOutcome(outcome);
-    for (;;) {
-      try {
-        const ours = await store.inbox.settle(this.claim, outcome);
-        if (!ours) log.info(this.about, 'the claim of the message was lost while it was being processed');
-        return;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        log.warn(
-          { ...this.about, err: error },
-          'the outcome of an attempt could not be stored yet; will try again',
-        );
-        if (stopping.aborted) return;
-      }
-      await wait(clock, STORE_AGAIN_MS);
-    }
-  }
-
-  logOutcome(outcome: AttemptOutcome): void {
-    const { log } = this.#services;
-    if (outcome.kind === 'again') {
-      const { failure, wait_ms } = outcome;
-      log.warn({ ...this.about, failure, wait_ms }, 'message will be tried again');
-    } else if (outcome.kind === 'notify' || outcome.kind === 'failed') {
-      const level = this.message.is_hint ? 'warn' : 'error';
-      log[level]({ ...this.about, failure: outcome.failure }, 'message has failed for good');
-    }
-  }
-}
-
 const SIGN_IN_CHANGED = 'session_forbidden: the sign-in of the sender has changed';
 
 type Uses = Pick<Services, 'settings' | 'clock' | 'stopping' | 'texts' | 'store' | 'seal' | 'log'>;
@@ -337,7 +264,7 @@ class PushOutlet implements Outlet {
   async #judge(error: unknown): Promise<AttemptOutcome> {
     const { settings, clock, stopping } = this.#services;
     if (stopping.aborted) return { kind: 'given_back' };
-    // Nobody asked for this run, so nobody is told that it failed.
+    // This run was not asked for, so its failure is not reported.
     if (error instanceof SignInChanged) return { kind: 'failed', failure: SIGN_IN_CHANGED };
     return afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), await this.texts());
   }

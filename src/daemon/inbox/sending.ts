@@ -7,7 +7,7 @@ import type { AlarmClock } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit, within } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import type { Attempt } from './delivery.ts';
+import type { Attempt } from './attempt.ts';
 import { DeliveryFailed, failureOfDelivery, toPlatformFailure } from './outcome.ts';
 import { closedQuestion, outgoingReply } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';

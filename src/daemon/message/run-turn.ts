@@ -1,15 +1,12 @@
-import { runtimeName } from '../agent/load.ts';
-import { closeRecording, maskedCopy } from '../agent/recording.ts';
-import { AgentdError } from '../errors.ts';
-import { clientTag, sessionTag } from '../session/session.ts';
+import { clientTag } from '../session/session.ts';
 import { ClaimLost, CommitUnknown } from '../store/failures.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
-import type { NewRecording } from '../store/recordings.ts';
 import type { TurnChanges } from '../store/sessions/turns.ts';
 import type { StreamStore } from '../store/streams.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import type { CompleteReply } from './outlet.ts';
+import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
 import { storedTurn } from './store-reply.ts';
@@ -169,69 +166,4 @@ export function storeTrace(
 
 async function append(events: TurnChanges['events'], streams: StreamStore): Promise<void> {
   if (events) await streams.append(events.claim, events.events);
-}
-
-type EndingTurn = Answering & Partial<Locked & Resolved & Answered>;
-
-/**
- * Stores the recording of a turn that has ended, in the background: a reply never waits for it. `services.running` has
- * the work, so that a daemon that stops waits for it. A recording that cannot be stored is logged and lost.
- * @param error why the turn failed; null if it was answered
- */
-function keepRecording(turn: EndingTurn, error: unknown, services: Services): void {
-  // The message runs again, here or elsewhere, or its person was erased.
-  if (!turn.recording || turn.lost.hasEnded || error instanceof ClaimLost) return;
-  const outcome = error === null ? 'answered' : error instanceof AgentdError ? error.code : 'internal_error';
-  const work = storeRecording(turn, outcome, services)
-    .catch((err: unknown) =>
-      services.log.warn({ request_id: turn.request_id, err }, 'the recording of a run could not be stored'),
-    )
-    .finally(() => services.running.delete(work));
-  services.running.add(work);
-}
-
-async function storeRecording(turn: EndingTurn, outcome: string, services: Services): Promise<void> {
-  if (!turn.recording) return;
-  const { recording, session, principal, message, turn_id, request_id } = turn;
-  const { seal, settings, secrets, log } = services;
-  const warnings = listWarnings(turn.trace.finished());
-  const run = recording.recorder.end({
-    agent_digest: turn.agent_digest,
-    ...{ turn_id, request_id, runtime: runtimeName(settings), reply: turn.reply ?? null, outcome, warnings },
-  });
-  if (!run || !session || !principal) return;
-  if (seal.marks.length === 0) throw new Error('there is no key to seal it with');
-  const past = recording.history;
-  const stored: NewRecording = {
-    ...{ turn_id, request_id, message_id: message.message_id ?? null, platform: message.platform },
-    ...{ session_id: session.session_id, session_tag: sessionTag(session) },
-    turns: [turn_id, ...past.map((one) => one.turn_id)],
-    users: unique([message.user_id, message.alias_id ?? null, ...past.map(({ user_id }) => user_id)]),
-    persons: unique([principal.person, ...past.map(({ person }) => person)]),
-    provisional: settings.RECORD_RUNS === 'flagged' && outcome === 'answered' && warnings.length === 0,
-    content: await closeRecording(seal, maskedCopy(run, secrets)),
-  };
-  const kept = await services.store.recordings.keep(stored);
-  if (kept !== 'kept') log.debug({ request_id, reason: kept }, 'the recording of a run was not stored');
-}
-
-function unique<T>(values: readonly (T | null)[]): T[] {
-  return [...new Set(values.filter((value) => value !== null))];
-}
-
-/** Reasons of calls that are not defects: the person must do something first. */
-const ORDINARY: readonly (string | undefined)[] = ['sign_in_needed', 'no_token', 'claim_missing', 'stopped'];
-
-/** The reasons for which somebody should look at the run although it was answered. */
-function listWarnings(lines: readonly TraceLine[]): string[] {
-  const reasons = lines.flatMap(({ step, verdict, reason = verdict }) => {
-    const isCall = step === 'tool' || step === 'downstream';
-    const isWarning =
-      verdict === 'failed' ||
-      (step === 'model' && verdict !== 'ok') ||
-      reason === 'reply_cut' ||
-      reason === 'claim_without_action';
-    return isWarning && !(isCall && ORDINARY.includes(reason)) ? [reason] : [];
-  });
-  return [...new Set(reasons)];
 }

@@ -18,6 +18,7 @@ import type { Observer } from '../trace/observer.ts';
 import type { HistorySummaries } from './run/summaries.ts';
 import type { RunSlots } from './waits/run-slots.ts';
 import type { SessionLock } from './waits/session-lock.ts';
+import type { UseCount } from './waits/use-count.ts';
 
 /**
  * The services that the steps of a message use; made once, in serve.ts. A reload replaces some of them, so a caller reads
@@ -99,29 +100,3 @@ export type RunServices = Pick<
   | 'tokens'
   | 'tools'
 >;
-
-/** Counts the users of something that is later replaced, so that it is stopped after the last of them has ended. */
-export class UseCount {
-  #users = 0;
-  #whenUnused: (() => void) | null = null;
-
-  /** @returns a function that ends the use; calling it again has no effect. */
-  begin(): () => void {
-    this.#users++;
-    let isUsed = true;
-    return () => {
-      if (!isUsed) return;
-      isUsed = false;
-      this.#users--;
-      if (this.#users === 0) this.#whenUnused?.();
-    };
-  }
-
-  /** Resolves as soon as nobody uses it. Must be called only when no more users can begin. */
-  ended(): Promise<void> {
-    if (this.#users === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#whenUnused = resolve;
-    });
-  }
-}

@@ -39,9 +39,9 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
  * Stores everything that the turn changes in one commit, before anything is sent, so that an answer survives a crash.
  * If the reply asks about actions, they are stored with it, so that there is no question without its actions.
  *
- * Adds `record`, the turn as it is stored, and `complete`, the reply as it is sent. Throws `unavailable` if one of the turn's claims is lost;
- * in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails and it is not known whether
- * the turn is stored. Nothing is sent in either case.
+ * Adds `record`, the turn as it is stored, and `complete`, the reply as it is sent. Throws `unavailable` if one of the
+ * turn's claims is lost; in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails and it
+ * is not known whether the turn is stored. Nothing is sent in either case.
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',

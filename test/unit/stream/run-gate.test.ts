@@ -1,6 +1,6 @@
 import { setImmediate as iteration } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { RunGate } from '../../../src/daemon/stream/stream-services.ts';
+import { RunGate } from '../../../src/daemon/stream/run-gate.ts';
 
 describe('the gate of runs', () => {
   let gate: RunGate;
