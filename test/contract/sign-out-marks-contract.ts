@@ -227,6 +227,20 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       expect(await other()).toBe('withdrawn');
     });
 
+    it('withdraw the actions of a turn that acted with a token which they cover, at its commit', async () => {
+      await add({ iss: ISS, sub: 'ada' });
+      const session = aSession(test.now(), { session_id: 'asks' });
+      await saveSession(test.store, session);
+      const stateAfter = async (action_id: string, acted_with: TokenOrigin | null) => {
+        const pending = [aPendingAction(session, { action_id, principal: action_id })];
+        await commitUnderClaim(test.store, 'asks', { trace: aTrace(session), pending, acted_with });
+        return (await test.store.actions.find(action_id))?.state;
+      };
+      expect(await stateAfter('covered', { iss: ISS, sub: 'ada' })).toBe('withdrawn');
+      expect(await stateAfter('of another person', { iss: ISS, sub: 'bob' })).toBe('pending');
+      expect(await stateAfter('for nobody', null)).toBe('pending');
+    });
+
     it('survive a restart, any time, and the erasure of the person', async () => {
       await add({ iss: ISS });
       await add({ sub: null, sid: 's1' });

@@ -71,7 +71,10 @@ export const storeReply: Step<Turn, Stored> = {
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: chooseAnswerTtl(key.key) } }),
       ...(asked === null || asked.actions.length === 0
         ? {}
-        : { pending: pendingActions(asked, turn, services) }),
+        : {
+            pending: pendingActions(asked, turn, services),
+            acted_with: turn.principal.person === null ? null : turn.principal.claims,
+          }),
       ...replyToAsked(turn),
     };
     const outcome = await services.sessions.commit(turn.claim, changes).catch((error: unknown) => {

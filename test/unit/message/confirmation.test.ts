@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { claimsOfStoredToken } from '../../../src/daemon/identity/decode-token.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { token } from '../../support/tokens.ts';
@@ -301,6 +302,24 @@ describe('the confirmation of an action', () => {
     expect((await world.say('bye', { token: null })).response).toBe('You said: bye');
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'withdrawn' });
     expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('is ignored if the person signed out at the site before the question was stored, even after a new sign-in', async () => {
+    const { iat = 0 } = claimsOfStoredToken(ada);
+    world.otherwise = async function* ({ tools }) {
+      await tools.find(({ name }) => name === 'cancel_order')?.call({ id: '1004' });
+      await world.store.signOutMarks.add({
+        ...{ iss: '', jti: 'j', iat, sub: 'ada', tenant_id: null, sid: null },
+        expires_at: world.clock.now() + MINUTE,
+      });
+      yield 'Done. ';
+    };
+    const { id } = await ask('please do');
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'withdrawn' });
+    world.otherwise = null;
+    const newer = await token({ sub: 'ada', claims: { iat: iat + 1 } });
+    expect((await world.say('yes', { token: newer })).response).toBe('You said: yes');
     expect(world.calls).toEqual([]);
   });
 

@@ -1,12 +1,18 @@
 import type { StreamEvent } from '../../../channel/index.ts';
-import type { PersonKey } from '../../identity/identity.ts';
+import type { PersonKey, TokenOrigin } from '../../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { actionsOfQuestion, isPending } from '../actions/action-document.ts';
 import { actionsOfTurn, declinedActionsIn } from '../actions/action-steps.ts';
 import type { Action, NewPendingAction, ReplyToAsked } from '../actions/actions.ts';
 import { closeCards } from '../actions/question-cards.ts';
-import { addPending, lapsedActionsIn, noteReply, pendingActionsIn } from '../actions/questions.ts';
+import {
+  addPending,
+  lapsedActionsIn,
+  noteReply,
+  pendingActionsIn,
+  withdrawActions,
+} from '../actions/questions.ts';
 import { CLAIMS, endSessionClaim, holdsSession, takeSession } from '../claims/claim-state.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../claims/claims.ts';
 import { holdsKey, type StoredAnswer, storeAnswer } from '../idempotency.ts';
@@ -85,6 +91,11 @@ export interface TurnChanges {
   answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
   /** The actions that the reply asks the person to confirm, in their order. Not stored if the session has ended. */
   pending?: readonly NewPendingAction[];
+  /**
+   * The claims of the token that the run acted with. If a sign-out at the site has ended it meanwhile, the `pending`
+   * actions are withdrawn at once: the sign-out could not withdraw them. Null: the run acted for nobody.
+   */
+  acted_with?: TokenOrigin | null;
   /** What the reply says about the question that was open before. Absent if its reader is not known. */
   reply_to_asked?: ReplyToAsked;
   /** The question that the message has answered. Its buttons are taken away on the platform. */
@@ -158,7 +169,11 @@ function commitTurn(
   if (answer) storeAnswer(tx, answer.claim, answer.answer, answer.ttl_ms);
   // First, because a new question is withdrawn with neither an earlier question nor its reply.
   if (changes.reply_to_asked && isStored) noteReply(tx, claim.session_tag, changes.reply_to_asked);
-  if (pending && isStored) addPending(tx, pending, bounds.actionsRetentionMs);
+  if (pending && isStored) {
+    addPending(tx, pending, bounds.actionsRetentionMs);
+    if (changes.acted_with && isSignedOut(tx, changes.acted_with))
+      for (const { action_id } of pending) withdrawActions(tx, { action_id });
+  }
   if (changes.answered_question !== undefined) closeAnswered(tx, changes.answered_question);
   if (waits && isStored) keepQuestion(tx, waits, claim.session_tag);
   if (events) appendEvents(tx, events.claim.stream_id, events.events);
