@@ -29,6 +29,8 @@ const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
+// A signal would end this process without that event, and leave its programs running.
+process.once('SIGTERM', () => process.exit(143));
 
 /** Starts a Node.js program that prints `ready on http://<host>:<port>` when it listens. */
 export async function startServer(program: readonly string[], options: StartOptions): Promise<Server> {
