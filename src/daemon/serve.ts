@@ -16,7 +16,6 @@ import { feedbackRoute } from './http/feedback-route.ts';
 import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import type { Claims } from './identity/identity.ts';
-import { isSealingOff } from './identity/key-file.ts';
 import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
 import { type Notices, noticeEnded, startToldByCommands } from './inbox/link-notices.ts';
@@ -33,7 +32,7 @@ import { LinkRenewer } from './renewal/link-renewer.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
 import { signOutAtSite } from './sealing/sign-out.ts';
-import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
+import { startSealing } from './sealing/stored-tokens.ts';
 import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
@@ -117,10 +116,6 @@ export async function startDaemon(
     life.started('reaper of streams', await startReaper(store.streams, clock, log));
 
     const seal = await openSeal(settings, store, log);
-    if (!isSealingOff(settings.TOKEN_ENCRYPTION_KEY)) {
-      readiness.starting('sealing stored tokens');
-      await sealStoredTokens(store, seal, log);
-    }
     readiness.starting('opening long-term memory');
     const memory = await openMemory(settings, store, clock, log);
     readiness.watch({ memory });
@@ -180,8 +175,6 @@ export async function startDaemon(
       });
       life.started('presence', presence);
     }
-    const agrees = async () => haveSameKeys(digests(), (await store.replicas?.list()) ?? []);
-    life.started('resealing of stored tokens', startResealing({ store, seal, clock, log, agrees }));
 
     const inbox = new InboxWorker(services);
     notices = { services, worker: inbox };
@@ -249,6 +242,9 @@ export async function startDaemon(
     }
     readiness.serving();
     setImmediate(loadCompilers);
+    // Reads the whole store, which must not delay the start.
+    const agrees = async () => haveSameKeys(digests(), (await store.replicas?.list()) ?? []);
+    life.started('sealing of stored texts', startSealing({ store, seal, clock, log, agrees }));
 
     const grace = settings.SHUTDOWN_GRACE_SECONDS * 1000;
     const stopDelay = adminUrl === null ? 0 : Math.min(settings.SHUTDOWN_DELAY_SECONDS * 1000, grace);

@@ -1,7 +1,6 @@
 import { recordingRecord } from '../agent/recording.ts';
-import { StoreUnavailable } from '../errors.ts';
 import { commentRecord } from '../feedback/rate-answer.ts';
-import { parseKeyId, SEALED, type Seal } from '../identity/seal.ts';
+import { parseKeyId, type Seal } from '../identity/seal.ts';
 import { codeRecord } from '../linking/link-ids.ts';
 import { tokenRecord } from '../message/create-stream.ts';
 import type { Log } from '../process/log.ts';
@@ -11,36 +10,9 @@ import type { Store } from '../store/store.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
 import { actionTextRecord } from '../tools/journal/action-record.ts';
 
-/**
- * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before
- * messages are handled: a message that had already read the unsealed record would mistake the sealed token for the
- * token of another person.
- *
- * A store that cannot be written does not prevent the start; the next start tries again.
- */
-export async function sealStoredTokens(
-  store: Pick<Store, 'storedTokens' | 'replaceToken'>,
-  seal: Seal,
-  log: Pick<Log, 'info' | 'warn'>,
-): Promise<void> {
-  let count = 0;
-  try {
-    for await (const tokens of store.storedTokens(SEALED)) {
-      const replaced = await Promise.all(
-        tokens.map((one) => store.replaceToken(one, seal.close(one.token, sealedRecord(one)))),
-      );
-      count += replaced.filter(Boolean).length;
-    }
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    log.warn({ err: error }, 'stored tokens and actions could not all be sealed; the next start tries again');
-  }
-  if (count > 0) log.info({ count }, 'sealed the tokens and actions that were stored without a key');
-}
-
 /** How often the keys are checked, ms. */
 const LOOK_MS = 5000;
-/** Wait after a pass that failed or resealed something, ms: a turn in progress may have stored an old value. */
+/** Wait after a pass that failed or sealed something, ms: a turn in progress may have stored an old value. */
 const AGAIN_MS = 60_000;
 /** Number of texts that are replaced at a time. A message waits for at most one of these batches. */
 const BITE = 50;
@@ -50,32 +22,32 @@ const BITE = 50;
  */
 const PASS_MS = 60 * 60 * 1000;
 
-export interface ResealServices {
+export interface SealingServices {
   store: Pick<Store, 'storedTokens' | 'replaceToken' | 'recordings'>;
   seal: Seal;
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn'>;
   /**
    * Whether all daemons on the store have the same keys in the same order now. While they do not, the daemons would
-   * reseal each other's texts forever.
+   * seal each other's texts again forever, and one without a key could not open what another has sealed.
    */
   agrees(): Promise<boolean>;
 }
 
 /**
- * Reseals stored texts in the background: texts that an earlier key has sealed are sealed with the first key. Runs
- * after a start with several keys, and after the keys have changed. Each text is replaced separately, and only if it
- * has not changed, so that a crash loses nothing.
+ * Seals stored texts with the first key, in the background: texts that were stored before there was a key, and texts
+ * that an earlier key has sealed. Runs after the start, after the keys have changed, and regularly while there are
+ * several. Each text is replaced separately, and only if it has not changed, so that a crash loses nothing.
  * @returns a function that stops it.
  */
-export function startResealing({ store, seal, clock, log, agrees }: ResealServices): () => Promise<void> {
+export function startSealing({ store, seal, clock, log, agrees }: SealingServices): () => Promise<void> {
   let stopped = false;
   let keys = '';
   let due = 0;
 
   const look = async () => {
     const marks = seal.marks;
-    if (marks.length < 2) return;
+    if (marks.length === 0) return;
     const now = clock.steady?.() ?? clock.now();
     if (marks.join() !== keys) {
       keys = marks.join();
@@ -85,9 +57,9 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
     try {
       if (!(await agrees())) return;
       const count = await pass(marks[0] as string);
-      due = now + (count > 0 ? AGAIN_MS : PASS_MS);
+      due = now + (count > 0 ? AGAIN_MS : marks.length > 1 ? PASS_MS : Infinity);
       const key = parseKeyId(marks[0] as string);
-      if (count > 0) log.info({ count, key }, 'resealed stored texts with the first key');
+      if (count > 0) log.info({ count, key }, 'sealed stored texts with the first key');
     } catch (error) {
       due = now + AGAIN_MS;
       log.warn({ err: error }, 'could not seal all stored tokens with the first key; will try again');

@@ -124,7 +124,7 @@ export interface Store {
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
    * The live tokens of links, codes, sessions and streams, the texts of actions, and comments, that do not begin with
-   * this prefix, in batches of limited size.
+   * this prefix, in batches of limited size. A batch may be empty, so that a caller who has to stop can do so.
    */
   storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
   /** Replaces the value of a token or text; atomic. False if it was replaced or deleted before that. */

@@ -1,162 +1,222 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { recordingRecord } from '../../../src/daemon/agent/recording.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { createSeal, SEALED } from '../../../src/daemon/identity/seal.ts';
+import { createSeal, type Seal } from '../../../src/daemon/identity/seal.ts';
 import { tokenRecord } from '../../../src/daemon/message/create-stream.ts';
-import { sealStoredTokens } from '../../../src/daemon/sealing/stored-tokens.ts';
-import { sealRecord, storedToken } from '../../../src/daemon/session/jwt-context.ts';
+import { type SealingServices, startSealing } from '../../../src/daemon/sealing/stored-tokens.ts';
+import { storedToken } from '../../../src/daemon/session/jwt-context.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import type { NewAction } from '../../../src/daemon/store/actions/actions.ts';
-import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { systemClock } from '../../../src/daemon/time/clock.ts';
-import { actionTextRecord } from '../../../src/daemon/tools/journal/action-record.ts';
-import { ada, anAction, aSession, aStream } from '../../contract/fixtures.ts';
+import { closeActionText, openActionText } from '../../../src/daemon/tools/journal/action-record.ts';
+import { ada, anAction, aRecording, aSession, aStream } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const HOUR = 3_600_000;
 const KEY = 'chat:jwt:u1';
-const seal = createSeal(new Secret(Buffer.alloc(32, 1).toString('base64')));
-const link = { key: KEY, person: ada, ttl_ms: HOUR };
-const context = (token: string) => ({
-  has_jwt: true as const,
-  user_id: 'ada',
-  email: 'ada@example.com',
-  token,
-  token_exp: '2030-01-01T00:00:00.000Z',
-});
-const bound = { user_id: 'u1', person: ada };
+const [OLD, NEW] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
+const old = createSeal(new Secret(OLD));
+const next = createSeal(new Secret(NEW));
 
-function fixture() {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-seal-'));
-  const store = openSqliteStore(join(directory, 'agentd.db'), {
-    role: 'daemon',
-    clock: systemClock,
-    traceRetentionMs: HOUR,
-  });
-  onTestFinished(async () => {
-    await store.close();
-    rmSync(directory, { recursive: true });
-  });
-  const logged: [level: string, fields: Record<string, unknown>][] = [];
-  const log = {
-    info: (fields: Record<string, unknown>) => void logged.push(['info', fields]),
-    warn: (fields: Record<string, unknown>) => void logged.push(['warn', fields]),
-  } as never;
-  return { store, log, logged };
+/** Keys that a test changes while sealing is on. */
+class Keys {
+  #keys = new Secret(OLD);
+  set(...keys: string[]) {
+    this.#keys = new Secret(keys.join());
+  }
+  current() {
+    return this.#keys;
+  }
 }
 
-async function startedAction(store: Store, members: Partial<NewAction> = {}): Promise<NewAction> {
-  const action = anAction(members);
-  await store.actions.start(null, action);
-  return action;
-}
+describe('sealing', () => {
+  let clock: VirtualClock;
+  let store: Store;
+  let keys: Keys;
+  let seal: Seal;
+  let logged: [level: string, fields: Record<string, unknown>][];
 
-it('at startup, the daemon seals each token for its record', async () => {
-  const { store, log, logged } = fixture();
-  await store.links.put({ ...link, token: 'of-the-link' }, null);
-  const session = aSession(Date.now(), {
-    former_id: 'tag',
-    metadata: { jwt_context: context('of-the-session') },
-    credential_owner: bound,
+  beforeEach(() => {
+    clock = new VirtualClock(1_000_000);
+    store = openMemoryStore(new MemoryState(), { clock });
+    keys = new Keys();
+    seal = createSeal(keys);
+    logged = [];
   });
-  await saveSession(store, session);
-  const stream = aStream({ token: 'of-the-stream' });
-  await store.streams.create(stream);
 
-  await sealStoredTokens(store, seal, log);
-  expect(await store.countTokens(SEALED)).toBe(3);
-  const { stream_id } = stream;
-  const stored = {
-    link: await store.links.get(KEY),
-    session: await store.sessions.find(session.session_id),
-    stream: await store.streams.find(stream_id),
-  };
-  expect(seal.open(stored.link?.token ?? '', KEY)).toBe('of-the-link');
-  expect(stored.session && storedToken(stored.session, seal)).toBe('of-the-session');
-  expect(seal.open(stored.stream?.token ?? '', tokenRecord(stream_id))).toBe('of-the-stream');
-  expect(logged).toEqual([['info', { count: 3 }]]);
-});
+  function start(changes: Partial<SealingServices> = {}) {
+    const log = {
+      info: (fields: Record<string, unknown>) => void logged.push(['info', fields]),
+      warn: (fields: Record<string, unknown>) => void logged.push(['warn', fields]),
+    } as never;
+    const stop = startSealing({ store, seal, clock, log, agrees: async () => true, ...changes });
+    onTestFinished(stop);
+    return stop;
+  }
+  /** Advances the clock, and waits until the work that is due has finished. */
+  async function pass(ms: number) {
+    clock.moveTo(clock.now() + ms);
+    await settled();
+  }
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  const byKey = async () => Object.fromEntries(await store.countSeals());
+  const [ofOld, ofNew] = [old.marks[0] as string, next.marks[0] as string];
 
-it('at startup, the daemon seals the texts of actions, each for its action and field', async () => {
-  const { store, log, logged } = fixture();
-  const { action_id } = await startedAction(store);
-  await store.actions.finish(action_id, 1, { state: 'done', status: 200, answer: '{"ok":true}' });
-  await sealStoredTokens(store, seal, log);
-  const stored = await store.actions.find(action_id);
-  const open = (field: 'args' | 'summary' | 'answer', of = action_id) =>
-    seal.open(stored?.[field] ?? '', actionTextRecord(of, field));
-  expect([open('args'), open('summary'), open('answer')]).toEqual([
-    '{"id":7}',
-    'Cancel order 7',
-    '{"ok":true}',
-  ]);
-  expect(open('args', 'another')).toBeNull();
-  expect(seal.open(stored?.args ?? '', actionTextRecord(action_id, 'summary'))).toBeNull();
-  expect(logged).toEqual([['info', { count: 3 }]]);
+  async function storeEverything(sealed: Seal) {
+    await store.links.put(
+      { key: KEY, token: sealed.close('of-the-link', KEY), person: ada, ttl_ms: HOUR },
+      null,
+    );
+    const session = aSession(clock.now(), { credential_owner: { user_id: 'u1', person: ada } });
+    const token = sealed.close('of-the-session', `session:${JSON.stringify([session.session_id, 'u1'])}`);
+    const jwt_context = {
+      ...{ has_jwt: true as const, user_id: 'ada', email: 'a@example.com' },
+      ...{ token, token_exp: '2030-01-01T00:00:00.000Z' },
+    };
+    await saveSession(store, { ...session, metadata: { jwt_context } });
+    const action = anAction();
+    const { action_id } = action;
+    const args = closeActionText(sealed, action_id, 'args', '{"id":7}');
+    const summary = closeActionText(sealed, action_id, 'summary', 'Cancel order 7');
+    await store.actions.start(null, { ...action, args, summary });
+    return { session_id: session.session_id, action_id };
+  }
 
-  await sealStoredTokens(store, seal, log);
-  expect(await store.actions.find(action_id)).toEqual(stored);
-  expect(logged).toHaveLength(1);
-});
+  it('reseals everything with a new key after the key has been put first in the list', async () => {
+    const { session_id, action_id } = await storeEverything(old);
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofOld]: 4 });
 
-it('at startup, the daemon does not change actions that a different key has sealed', async () => {
-  const { store, log, logged } = fixture();
-  const args = `${SEALED}other.x`;
-  const { action_id } = await startedAction(store, { args, summary: args });
-  await sealStoredTokens(store, seal, log);
-  expect(await store.actions.find(action_id)).toMatchObject({ args, summary: args });
-  expect(logged).toEqual([]);
-});
-
-it('at startup, the daemon does not change sealed tokens, even those of a different key', async () => {
-  const { store, log, logged } = fixture();
-  const other = createSeal(new Secret(Buffer.alloc(32, 2).toString('base64')));
-  const sealed = other.close('of-the-link', KEY);
-  await store.links.put({ ...link, token: sealed }, null);
-  await sealStoredTokens(store, seal, log);
-  expect(await store.links.get(KEY)).toMatchObject({ token: sealed });
-  expect(logged).toEqual([]);
-});
-
-it('at startup, the daemon does not overwrite a token that was stored in the meantime', async () => {
-  const { store, log, logged } = fixture();
-  const session = aSession(Date.now(), {
-    metadata: { jwt_context: context('old') },
-    credential_owner: bound,
+    keys.set(NEW, OLD);
+    await pass(5000);
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+    expect(logged).toEqual([['info', { count: 4, key: expect.any(String) }]]);
+    const session = await store.sessions.find(session_id);
+    const action = await store.actions.find(action_id);
+    expect(next.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('of-the-link');
+    expect(session && storedToken(session, next)).toBe('of-the-session');
+    expect(action && openActionText(next, action, 'args')).toBe('{"id":7}');
+    expect(action && openActionText(next, action, 'summary')).toBe('Cancel order 7');
   });
-  await saveSession(store, session);
-  await store.links.put({ ...link, token: 'old' }, null);
-  const newer = {
-    link: seal.close('newer', KEY),
-    session: seal.close('newer', sealRecord(session.session_id, bound.user_id)),
-  };
-  const late: Pick<Store, 'storedTokens' | 'replaceToken'> = {
-    storedTokens: (unlike) => store.storedTokens(unlike),
-    async replaceToken(token, value) {
-      const changed = { ...session, metadata: { jwt_context: context(newer.session) } };
-      if (token.kind === 'link') await store.links.put({ ...link, token: newer.link }, 'old');
-      else await saveSession(store, changed, 'changed');
-      return store.replaceToken(token, value);
-    },
-  };
-  await sealStoredTokens(late, seal, log);
-  expect((await store.links.get(KEY))?.token).toBe(newer.link);
-  expect((await store.sessions.find(session.session_id))?.metadata.jwt_context?.token).toBe(newer.session);
-  expect(logged).toEqual([]);
-});
 
-it('at startup, the daemon continues with a warning if the store cannot be written', async () => {
-  const { store, log, logged } = fixture();
-  await store.links.put({ ...link, token: 'unsealed' }, null);
-  const failing = (error: Error): Pick<Store, 'storedTokens' | 'replaceToken'> => ({
-    storedTokens: (unlike) => store.storedTokens(unlike),
-    replaceToken: () => Promise.reject(error),
+  it('seals what was stored without a key, each text for its record, and then rests', async () => {
+    const { session_id, action_id } = await storeEverything(createSeal(undefined));
+    await store.actions.finish(action_id, 1, { state: 'done', status: 200, answer: '{"ok":true}' });
+    const stream = aStream({ token: 'of-the-stream' });
+    await store.streams.create(stream);
+    let passes = 0;
+    const storedTokens = (unlike: string) => {
+      passes++;
+      return store.storedTokens(unlike);
+    };
+    start({ store: { ...store, storedTokens } });
+    await settled();
+    expect(await byKey()).toEqual({ [ofOld]: 6 });
+    const session = await store.sessions.find(session_id);
+    const action = await store.actions.find(action_id);
+    const stored = (await store.streams.find(stream.stream_id))?.token ?? '';
+    expect(old.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('of-the-link');
+    expect(session && storedToken(session, old)).toBe('of-the-session');
+    expect(old.open(stored, tokenRecord(stream.stream_id))).toBe('of-the-stream');
+    expect(old.open(stored, KEY)).toBeNull();
+    expect(action && openActionText(old, action, 'answer')).toBe('{"ok":true}');
+    expect(logged).toEqual([['info', { count: 6, key: expect.any(String) }]]);
+    for (let n = 0; n < 50; n++) await pass(5000);
+    expect(passes).toBe(2);
   });
-  const failure = new StoreUnavailable(new Error('full'));
-  await sealStoredTokens(failing(failure), seal, log);
-  expect(logged).toEqual([['warn', { err: failure }]]);
-  await expect(sealStoredTokens(failing(new TypeError('a defect')), seal, log)).rejects.toThrow('a defect');
+
+  it('stops between two batches, even if there is nothing to seal', async () => {
+    const batches = async function* () {
+      for (;;) yield await new Promise<[]>((resolve) => setImmediate(() => resolve([])));
+    };
+    await start({ store: { ...store, storedTokens: batches } })();
+  });
+
+  it('reseals recordings, and counts them, so that a key is called unused only when nothing needs it', async () => {
+    const closed = (key: Seal, turn_id: string) => key.close('{"said":"hello"}', recordingRecord(turn_id));
+    for (const turn_id of ['t1', 't2'])
+      await store.recordings.keep(aRecording({ turn_id, content: closed(old, turn_id) }));
+    expect(await byKey()).toEqual({ [ofOld]: 2 });
+    const before = await store.recordings.find('t1');
+    keys.set(NEW, OLD);
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofNew]: 2 });
+    const after = await store.recordings.find('t1');
+    expect(after).toEqual({ ...before, content: expect.any(String) });
+    expect(next.open(after?.content ?? '', recordingRecord('t1'))).toBe('{"said":"hello"}');
+  });
+
+  it('runs again later, because a turn in progress may have stored a token that the previous key sealed', async () => {
+    keys.set(NEW, OLD);
+    await storeEverything(old);
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+    await store.links.put(
+      { key: 'late', token: old.close('x', 'late'), person: ada, ttl_ms: 9 * HOUR },
+      null,
+    );
+    for (let n = 0; n < 12; n++) await pass(5000);
+    expect((await store.links.get('late'))?.token.startsWith(ofNew)).toBe(true);
+  });
+
+  it('can be continued after it failed in the middle, and loses no token', async () => {
+    keys.set(NEW, OLD);
+    await storeEverything(old);
+    let left = 2;
+    const dying: SealingServices['store'] = {
+      recordings: store.recordings,
+      storedTokens: (unlike) => store.storedTokens(unlike),
+      replaceToken: async (text, value) => {
+        if (left-- <= 0) throw new StoreUnavailable(new Error('killed'));
+        return store.replaceToken(text, value);
+      },
+    };
+    const dies = start({ store: dying });
+    await settled();
+    await dies();
+    expect(await byKey()).toEqual({ [ofNew]: 2, [ofOld]: 2 });
+    expect(logged).toMatchObject([['warn', { err: expect.any(StoreUnavailable) }]]);
+    expect(seal.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('of-the-link');
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+  });
+
+  it('changes nothing while another daemon has the keys in a different order', async () => {
+    keys.set(NEW, OLD);
+    await storeEverything(old);
+    let agree = false;
+    start({ agrees: async () => agree });
+    await pass(5000);
+    expect(await byKey()).toEqual({ [ofOld]: 4 });
+    agree = true;
+    await pass(5000);
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+  });
+
+  it('does not replace a token that was stored in the meantime, and ignores tokens that no key can open', async () => {
+    keys.set(NEW, OLD);
+    const lost = createSeal(new Secret(Buffer.alloc(32, 3).toString('base64'))).close('lost', 'lost');
+    await store.links.put({ key: 'lost', token: lost, person: ada, ttl_ms: HOUR }, null);
+    await store.links.put({ key: KEY, token: old.close('x', KEY), person: ada, ttl_ms: HOUR }, null);
+    const late: SealingServices['store'] = {
+      recordings: store.recordings,
+      storedTokens: (unlike) => store.storedTokens(unlike),
+      async replaceToken(text, value) {
+        const newer = { key: KEY, token: next.close('newer', KEY), person: ada, ttl_ms: HOUR };
+        await store.links.put(newer, text.token);
+        return store.replaceToken(text, value);
+      },
+    };
+    start({ store: late });
+    await settled();
+    expect(next.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('newer');
+    expect((await store.links.get('lost'))?.token).toBe(lost);
+    expect(logged).toEqual([]);
+  });
 });

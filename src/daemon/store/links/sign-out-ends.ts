@@ -3,7 +3,7 @@ import type { LogoutClaims } from '../../identity/logout-token.ts';
 import { sessionTag } from '../../session/session.ts';
 import { pendingActionsFor, withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
-import type { StoredToken } from '../persons/stored-tokens.ts';
+import { type StoredToken, tokensOfCode, tokensOfSession } from '../persons/stored-tokens.ts';
 import { findSession, putSession, SESSION } from '../sessions/session-document.ts';
 import { stepsOf } from '../steps.ts';
 import { endCode, LINK_CODE } from './link-codes.ts';
@@ -56,18 +56,8 @@ function listTokens(tx: Tx, person: string): EndedToken[] {
     const link = tx.get(LINK, key);
     return link === null ? [] : [{ kind: 'link' as const, key, token: link.token }];
   });
-  const sessions = tx.first(SESSION, person, READ_MAX).flatMap(({ key: tag, doc: { session } }) => {
-    const token = session.metadata.jwt_context?.token;
-    const user_id = session.credential_owner?.user_id;
-    if (token === undefined || user_id === undefined) return [];
-    return [{ kind: 'session' as const, tag, user_id, token }];
-  });
-  const codes = tx.first(LINK_CODE, person, READ_MAX).flatMap(({ key: code_id, doc: code }) =>
-    (['token', 'confirmed_token'] as const).flatMap((field) => {
-      const token = code[field];
-      return token === null ? [] : [{ kind: 'code' as const, code_id, field, token }];
-    }),
-  );
+  const sessions = tx.first(SESSION, person, READ_MAX).flatMap(({ doc }) => tokensOfSession(doc.session));
+  const codes = tx.first(LINK_CODE, person, READ_MAX).flatMap(({ doc }) => tokensOfCode(doc));
   return [...links, ...sessions, ...codes];
 }
 

@@ -1,9 +1,9 @@
 import { readMark } from '../../identity/seal.ts';
-import { sessionTag } from '../../session/session.ts';
+import { type Session, sessionTag } from '../../session/session.ts';
 import { ACTION } from '../actions/action-document.ts';
 import { FEEDBACK } from '../feedback.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
-import { LINK_CODE } from '../links/link-codes.ts';
+import { LINK_CODE, type LinkCode } from '../links/link-codes.ts';
 import { carryRenewal } from '../links/link-renewal-document.ts';
 import { LINK } from '../links/links.ts';
 import { RECORDING } from '../recordings.ts';
@@ -24,70 +24,76 @@ export type StoredToken = { token: string } & (
 
 type TokenSteps = Pick<Store, 'countTokens' | 'countSeals' | 'storedTokens' | 'replaceToken'>;
 
-/** How many tokens one batch has. */
+/** How many records one batch covers. */
 const BATCH = 500;
 
 export function tokenSteps(kernel: Kernel): TokenSteps {
   return {
     async countTokens(prefix) {
       let count = 0;
-      for await (const token of allTokens(kernel)) {
-        const isCounted = token.kind === 'action' ? token.field === 'args' : token.kind !== 'feedback';
-        if (isCounted && token.token.startsWith(prefix)) count++;
-      }
+      const isCounted = (token: StoredToken) =>
+        token.kind === 'action' ? token.field === 'args' : token.kind !== 'feedback';
+      for await (const tokens of allTokens(kernel))
+        count += tokens.filter((token) => isCounted(token) && token.token.startsWith(prefix)).length;
       return count;
     },
     async countSeals() {
       const counts = new Map<string, number>();
       const count = (mark: string) => counts.set(mark, (counts.get(mark) ?? 0) + 1);
-      for await (const { token } of allTokens(kernel)) count(readMark(token));
+      for await (const tokens of allTokens(kernel)) for (const { token } of tokens) count(readMark(token));
       for await (const { doc } of kernel.scan(RECORDING)) count(doc.sealed_with);
       return counts;
     },
     async *storedTokens(unlike) {
       let batch: StoredToken[] = [];
-      for await (const token of allTokens(kernel)) {
-        if (token.token.startsWith(unlike)) continue;
-        batch.push(token);
-        if (batch.length < BATCH) continue;
+      let records = 0;
+      for await (const tokens of allTokens(kernel)) {
+        batch.push(...tokens.filter(({ token }) => !token.startsWith(unlike)));
+        if (++records % BATCH !== 0) continue;
         yield batch;
         batch = [];
       }
-      if (batch.length > 0) yield batch;
+      yield batch;
     },
     replaceToken: (token, value) => kernel.step((tx) => replaceToken(tx, token, value)),
   };
 }
 
-async function* allTokens(kernel: Kernel): AsyncGenerator<StoredToken> {
-  for await (const { doc } of kernel.scan(LINK)) yield { kind: 'link', key: doc.key, token: doc.token };
-  for await (const { doc } of kernel.scan(SESSION)) {
-    const { session } = doc;
-    const token = session.metadata.jwt_context?.token;
-    if (token === undefined || session.credential_owner === null) continue;
-    yield { kind: 'session', tag: sessionTag(session), user_id: session.credential_owner.user_id, token };
-  }
+/** The tokens of each record that may have some. */
+async function* allTokens(kernel: Kernel): AsyncGenerator<readonly StoredToken[]> {
+  for await (const { doc } of kernel.scan(LINK)) yield [{ kind: 'link', key: doc.key, token: doc.token }];
+  for await (const { doc } of kernel.scan(SESSION)) yield tokensOfSession(doc.session);
   for await (const { doc } of kernel.scan(STREAM)) {
     const { stream_id, token } = doc.record;
-    if (token !== null) yield { kind: 'stream', stream_id, token };
+    yield token === null ? [] : [{ kind: 'stream', stream_id, token }];
   }
-  for await (const { doc } of kernel.scan(LINK_CODE)) {
-    for (const field of ['token', 'confirmed_token'] as const) {
-      const token = doc[field];
-      if (token !== null) yield { kind: 'code', code_id: doc.code_id, field, token };
-    }
-  }
+  for await (const { doc } of kernel.scan(LINK_CODE)) yield tokensOfCode(doc);
   for await (const { doc } of kernel.scan(ACTION)) {
     const { action } = doc;
-    for (const field of ['answer', 'summary', 'args'] as const) {
+    yield (['answer', 'summary', 'args'] as const).flatMap((field) => {
       const token = action[field];
-      if (token !== null) yield { kind: 'action', action_id: action.action_id, field, token };
-    }
+      return token === null ? [] : [{ kind: 'action' as const, action_id: action.action_id, field, token }];
+    });
   }
   for await (const { doc } of kernel.scan(FEEDBACK)) {
     const { turn_id, comment } = doc.feedback;
-    if (comment !== null) yield { kind: 'feedback', turn_id, token: comment };
+    yield comment === null ? [] : [{ kind: 'feedback', turn_id, token: comment }];
   }
+}
+
+type TokenOf<Kind extends StoredToken['kind']> = Extract<StoredToken, { kind: Kind }>;
+
+export function tokensOfSession(session: Session): TokenOf<'session'>[] {
+  const token = session.metadata.jwt_context?.token;
+  if (token === undefined || session.credential_owner === null) return [];
+  return [{ kind: 'session', tag: sessionTag(session), user_id: session.credential_owner.user_id, token }];
+}
+
+export function tokensOfCode(code: LinkCode): TokenOf<'code'>[] {
+  return (['token', 'confirmed_token'] as const).flatMap((field) => {
+    const token = code[field];
+    return token === null ? [] : [{ kind: 'code', code_id: code.code_id, field, token }];
+  });
 }
 
 /** False if the record was deleted, or contains a different token now. */
