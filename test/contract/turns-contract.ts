@@ -56,6 +56,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     trace: aTrace(session, { turn_id: record.turn_id }),
     reply: { claim: inbox_claim, text: 'the reply' },
     pending: [aPendingAction(session)],
+    acted_with: { sub: 'ada' },
     reply_to_asked: { principal: 'nobody', sent_by: null, repeats: null, withdraws: null },
     answered_question: 'unknown',
     waits: aWaitingQuestion(session, { turn_id: record.turn_id }),
