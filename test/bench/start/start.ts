@@ -36,7 +36,7 @@ export const start: Benchmark = {
   ours: [
     {
       name: 'agentd serve',
-      target: { value: 800, ambition: 500 },
+      target: { value: 190, ambition: 150 },
       async round(effort) {
         const stderr = openSync(devNull, 'w');
         try {
