@@ -1,3 +1,4 @@
+import { diff } from 'node:util';
 import { readConfiguration } from '../../daemon/admin/settings.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../daemon/admin/store.ts';
 import { printable, withoutControls } from '../../daemon/admin/texts.ts';
@@ -127,33 +128,10 @@ function commonLength(one: readonly string[], other: readonly string[]): number 
   return differs < 0 ? Math.min(one.length, other.length) : differs;
 }
 
-/** Compares the lines by their longest common subsequence. */
 function compare(old: readonly string[], now: readonly string[]): string[] {
-  const gone = (line: string) => `- ${line}`;
-  const added = (line: string) => `+ ${line}`;
-  if (old.length > MAX_COMPARED || now.length > MAX_COMPARED) return [...old.map(gone), ...now.map(added)];
-  // common[i][j]: length of the longest common subsequence of the lines from i and from j on.
-  const common = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
-  const at = (i: number, j: number) => common[i]?.[j] ?? 0;
-  for (let i = old.length - 1; i >= 0; i--)
-    for (let j = now.length - 1; j >= 0; j--)
-      (common[i] as Uint16Array)[j] =
-        old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-  const lines: string[] = [];
-  let [i, j] = [0, 0];
-  while (i < old.length || j < now.length) {
-    const [one = '', other = ''] = [old[i], now[j]];
-    if (i < old.length && j < now.length && one === other) {
-      lines.push(`  ${one}`);
-      i++;
-      j++;
-    } else if (j === now.length || (i < old.length && at(i + 1, j) >= at(i, j + 1))) {
-      lines.push(gone(one));
-      i++;
-    } else {
-      lines.push(added(other));
-      j++;
-    }
-  }
-  return lines;
+  const lengths = [old.length, now.length];
+  if (Math.min(...lengths) === 0 || Math.max(...lengths) > MAX_COMPARED)
+    return [...old.map((line) => `- ${line}`), ...now.map((line) => `+ ${line}`)];
+  // 1: the line is in the first text only. -1: it is in the second text only.
+  return diff(old, now).map(([side, line]) => `${side === 0 ? ' ' : side === 1 ? '-' : '+'} ${line}`);
 }
