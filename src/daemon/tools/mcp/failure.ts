@@ -37,6 +37,10 @@ export class McpFailure extends Error {
   }
 }
 
+export function tooMuchData(): McpFailure {
+  return new McpFailure('mcp_too_large', 'The server answered with more data than can be used.');
+}
+
 /** The server answered a request with an HTTP status that does not mean success. */
 export class McpStatus extends McpFailure {
   readonly status: number;

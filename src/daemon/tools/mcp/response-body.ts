@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
-import { McpFailure } from './failure.ts';
-import { type InboundMeter, LineSplitter, MAX_MESSAGE_BYTES } from './transport.ts';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { tooMuchData } from './failure.ts';
+import { type InboundMeter, MAX_MESSAGE_BYTES } from './transport.ts';
 
 /** Maximum number of bytes that are read from the body of an answer with an error status. */
 const MAX_ERROR_BYTES = 16_384;
@@ -15,8 +16,7 @@ export async function* bounded(response: Response, max: number): AsyncGenerator<
   // The error leaves the loop, and this cancels the rest of the body.
   for await (const piece of response.body ?? []) {
     size += piece.byteLength;
-    if (size > max)
-      throw new McpFailure('mcp_too_large', 'The server answered with more data than can be used.');
+    if (size > max) throw tooMuchData();
     yield piece;
   }
 }
@@ -63,29 +63,25 @@ export async function* readEvents(
   body: AsyncIterable<Uint8Array>,
   cursor: Cursor = { id: null, retry_ms: null },
 ): AsyncGenerator<string> {
-  const lines = new LineSplitter();
-  let data: string[] = [];
-  let size = 0;
-  let type = '';
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({
+    maxBufferSize: MAX_MESSAGE_BYTES,
+    onEvent: (event) => events.push(event),
+    onRetry(retry_ms) {
+      cursor.retry_ms = retry_ms;
+    },
+    onError({ type }) {
+      if (type === 'max-buffer-size-exceeded') throw tooMuchData();
+    },
+  });
+  const decoder = new TextDecoder();
   for await (const piece of body) {
-    for (const line of lines.push(piece)) {
-      if (line === '') {
-        const text = data.join('\n');
-        if (text !== '' && (type === '' || type === 'message')) yield text;
-        data = [];
-        size = 0;
-        type = '';
-        continue;
-      }
-      const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-      if (field === 'event') type = value;
-      if (field === 'id' && EVENT_ID.test(value)) cursor.id = value;
-      if (field === 'retry' && /^\d{1,9}$/.test(value)) cursor.retry_ms = Number(value);
-      if (field !== 'data') continue;
-      data.push(value);
-      size += line.length;
-      if (size > MAX_MESSAGE_BYTES)
-        throw new McpFailure('mcp_too_large', 'The server answered with more data than can be used.');
+    parser.feed(decoder.decode(piece, { stream: true }));
+    for (const { id = '', event = 'message', data } of events.splice(0)) {
+      // The parser limits only events that arrive in several pieces.
+      if (data.length > MAX_MESSAGE_BYTES) throw tooMuchData();
+      if (EVENT_ID.test(id)) cursor.id = id;
+      if (event === 'message' && data !== '') yield data;
     }
   }
 }

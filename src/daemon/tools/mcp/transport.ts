@@ -1,7 +1,7 @@
 import { type JSONRPCMessage, type MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp';
 import { mayBeInexact, nestsDeeper, parseExactly } from '../../syntax/json.ts';
 import type { Clock } from '../../time/clock.ts';
-import { McpFailure } from './failure.ts';
+import { McpFailure, tooMuchData } from './failure.ts';
 
 /** A transport to an MCP server, as `McpConnection` and the library's client use it. */
 export interface McpTransport extends MCPTransport {
@@ -181,8 +181,7 @@ export class LineSplitter {
 
   #keep(piece: Uint8Array): void {
     this.#size += piece.byteLength;
-    if (this.#size > MAX_MESSAGE_BYTES)
-      throw new McpFailure('mcp_too_large', 'The server answered with more data than can be used.');
+    if (this.#size > MAX_MESSAGE_BYTES) throw tooMuchData();
     if (piece.byteLength > 0) this.#pieces.push(piece);
   }
 
