@@ -10,12 +10,10 @@ import { failed } from './cli-error.ts';
 const TEMPLATE_NAME = 'pigeonpost';
 /** npm leaves these files out of packages, so the template has them without the dot. */
 const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore', npmrc: '.npmrc' };
-/** Folder in the new package. It holds the packed agentd that the package is tested with. */
-const VENDOR = 'vendor';
 
 /**
  * Writes the channel template under a new name into an empty or missing directory, with a package of this agentd for
- * its tests. If it fails halfway, the files are removed again.
+ * its tests.
  *
  * @param name of the channel; must be valid
  * @returns the files, relative to the directory
@@ -23,33 +21,27 @@ const VENDOR = 'vendor';
  */
 export async function scaffold(name: string, directory: string): Promise<string[]> {
   const template = join(packageFolder(), 'plugins/template');
-  const entries = await readdir(template, { recursive: true, withFileTypes: true });
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(template, join(entry.parentPath, entry.name)))
-    .sort();
   await requireEmpty(directory);
-  const written: string[] = [];
-  try {
-    makeDirectory(directory);
-    for (const file of files) {
-      const target = RENAMED[file] ?? file;
-      const text = await readFile(join(template, file), 'utf8');
-      makeDirectory(dirname(join(directory, target)));
-      // Never overwrites a file that another process has written since the check.
-      await writeFile(join(directory, target), renamed(text, name), { flag: 'wx' });
-      written.push(target);
-    }
-    makeDirectory(join(directory, VENDOR));
-    const packed = `${VENDOR}/${await packAgentd(join(directory, VENDOR))}`;
-    written.push(packed);
-    await requireAgentd(join(directory, 'package.json'), packed);
-  } catch (error) {
-    for (const file of written) await rm(join(directory, file), { force: true });
-    await rm(join(directory, VENDOR), { recursive: true, force: true });
-    throw asWriteFailure(error);
+  const agentd = { path: `vendor/agentd-${version()}.tgz`, content: await packAgentd() };
+  const files: NewFile[] = [];
+  for (const file of (await filesIn(template)).sort()) {
+    const text = renamed(await readFile(join(template, file), 'utf8'), name);
+    const content = file === 'package.json' ? requireAgentd(text, agentd.path) : text;
+    files.push({ path: RENAMED[file] ?? file, content });
   }
-  return written;
+  files.push(agentd);
+  await writeNewFiles(
+    files.map(({ path, content }) => ({ path: join(directory, path), content })),
+    'Pass another directory with --directory.',
+  );
+  return files.map(({ path }) => path);
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 }
 
 async function requireEmpty(directory: string): Promise<void> {
@@ -78,42 +70,36 @@ function renamed(text: string, name: string): string {
 }
 
 /**
- * Makes the package depend on this version of agentd or a later compatible version, and makes its tests use the packed
- * agentd.
+ * The manifest, changed so that the package depends on this version of agentd or a later compatible version, and its
+ * tests use the packed agentd.
  * @param packed path of the packed agentd, relative to the manifest
  */
-async function requireAgentd(manifestFile: string, packed: string): Promise<void> {
-  const manifest = JSON.parse(await readFile(manifestFile, 'utf8')) as {
-    peerDependencies: Record<string, string>;
-    devDependencies: Record<string, string>;
-  };
+function requireAgentd(text: string, packed: string): string {
+  const manifest = JSON.parse(text) as Record<'peerDependencies' | 'devDependencies', Record<string, string>>;
   manifest.peerDependencies.agentd = `^${version()}`;
   manifest.devDependencies.agentd = `file:${packed}`;
-  await writeFile(manifestFile, `${JSON.stringify(manifest, null, 2)}\n`);
+  return `${JSON.stringify(manifest, null, 2)}\n`;
 }
 
 /** Files that npm puts into every package. */
 const ALWAYS = ['package.json', 'README.md', 'LICENSE'];
 
 /**
- * Packs this agentd into a folder, with the files that `npm pack` would include. A package that depends on the packed
- * file can be checked out anywhere, because it needs neither a path on this machine nor a registry. `npm pack` itself
- * takes ten times as long, and uses the network.
- * @returns the name of the packed file
+ * This agentd as a package, with the files that `npm pack` would include. A package that depends on the packed file can
+ * be checked out anywhere, because it needs neither a path on this machine nor a registry. `npm pack` itself takes ten
+ * times as long, and uses the network.
  */
-export async function packAgentd(folder: string): Promise<string> {
+export async function packAgentd(): Promise<Uint8Array> {
   const root = packageFolder();
-  const manifest = await manifestIn(root);
   // The scripts work only in a checkout, and npm would ask the person to approve `prepare`.
-  const own = Buffer.from(`${JSON.stringify({ ...manifest, scripts: undefined }, null, 2)}\n`);
+  const manifest = { ...(await manifestIn(root)), scripts: undefined };
+  const own = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
   const files = (await packedFiles(root)).map(async (name): Promise<TarFile> => {
     const isExecutable = ((await stat(join(root, name))).mode & 0o111) !== 0;
     const content = name === 'package.json' ? own : await readFile(join(root, name));
     return { name: `package/${name}`, content, isExecutable };
   });
-  const filename = `agentd-${manifest.version}.tgz`;
-  await writeFile(join(folder, filename), tarball(await Promise.all(files)), { flag: 'wx' });
-  return filename;
+  return tarball(await Promise.all(files));
 }
 
 /**
@@ -129,15 +115,13 @@ export async function packedFiles(root: string): Promise<string[]> {
     // As npm does. npm-shrinkwrap.json is only in an installed package.
     if (!existsSync(full)) continue;
     if ((await stat(full)).isFile()) found.push(path);
-    else
-      for (const entry of await readdir(full, { recursive: true, withFileTypes: true }))
-        if (entry.isFile()) found.push(relative(root, join(entry.parentPath, entry.name)));
+    else found.push(...(await filesIn(full)).map((file) => join(path, file)));
   }
   const isIn = (file: string) => excluded.every((path) => file !== path && !file.startsWith(`${path}/`));
   return [...new Set(found)].filter(isIn).sort();
 }
 
-async function manifestIn(root: string): Promise<{ version: string; files: readonly string[] }> {
+async function manifestIn(root: string): Promise<{ files: readonly string[] }> {
   return JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Awaited<
     ReturnType<typeof manifestIn>
   >;
@@ -186,7 +170,7 @@ function padding(length: number): Uint8Array {
 
 export interface NewFile {
   path: string;
-  text: string;
+  content: string | Uint8Array;
   /** Mode of the file. Default: 0666, less the umask. */
   mode?: number;
   /** Mode of its directory, if that is created. */
@@ -204,9 +188,9 @@ export async function writeNewFiles(files: readonly NewFile[], advice: string): 
   const written: string[] = [];
   const made: string[] = [];
   try {
-    for (const { path, text, mode, directoryMode } of files) {
+    for (const { path, content, mode, directoryMode } of files) {
       made.push(...makeDirectory(dirname(path), directoryMode));
-      await writeFile(path, text, { flag: 'wx', mode });
+      await writeFile(path, content, { flag: 'wx', mode });
       written.push(path);
     }
   } catch (error) {

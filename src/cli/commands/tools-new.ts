@@ -36,8 +36,8 @@ export const command = defineCommand({
     if (chosen === '') throw usageError('--directory names no directory');
     const directory = resolve(chosen);
     const files = [
-      { path: join(directory, `${name}.ts`), text: toolModule(name) },
-      { path: join(directory, `${name}.test.ts`), text: toolTest(name) },
+      { path: join(directory, `${name}.ts`), content: toolModule(name) },
+      { path: join(directory, `${name}.test.ts`), content: toolTest(name) },
     ];
     await writeNewFiles(files, 'Choose another name, or another directory with --directory.');
     const paths = files.map(({ path }) => path);

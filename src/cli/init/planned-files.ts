@@ -33,14 +33,14 @@ export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
   const { directory, form, reference, secrets } = plan;
   const config = {
     path: join(directory, 'agentd.yaml'),
-    text: reference.example(planValues(plan)),
+    content: reference.example(planValues(plan)),
     mode: 0o644,
   };
   if (form === 'env')
-    return [config, { path: join(directory, '.env'), text: envFile(plan.answers, secrets), mode: 0o600 }];
-  const files = [...secrets.generated].map(([name, text]) => ({
+    return [config, { path: join(directory, '.env'), content: envFile(plan.answers, secrets), mode: 0o600 }];
+  const files = [...secrets.generated].map(([name, content]) => ({
     path: join(directory, SECRETS, name),
-    text,
+    content,
     mode: 0o600,
     directoryMode: 0o700,
   }));
@@ -82,11 +82,11 @@ async function unitFiles(directory: string, { generated, needed }: Secrets): Pro
     UNITS.map(async (name) => {
       const unit = await readFile(join(packageFolder(), 'config', name), 'utf8');
       const paths = unit.replaceAll('/etc/agentd/', `${directory}/`);
-      const text =
+      const content =
         name === 'agentd.service'
           ? withCredentials(paths, directory, [...generated.keys(), ...needed])
           : paths;
-      return { path: join(directory, name), text, mode: 0o644 };
+      return { path: join(directory, name), content, mode: 0o644 };
     }),
   );
 }

@@ -12,8 +12,8 @@ describe('writeNewFiles', () => {
     await mkdir(join(directory, 'there'));
     await writeFile(join(directory, 'there/b'), 'kept');
     const files = [
-      { path: join(directory, 'new/deeper/a'), text: 'a' },
-      { path: join(directory, 'there/b'), text: 'b' },
+      { path: join(directory, 'new/deeper/a'), content: 'a' },
+      { path: join(directory, 'there/b'), content: 'b' },
     ];
 
     await expect(writeNewFiles(files, ADVICE)).rejects.toMatchObject({
@@ -26,7 +26,7 @@ describe('writeNewFiles', () => {
   });
 
   it('reports a directory in which nothing can be created', async () => {
-    await expect(writeNewFiles([{ path: '/proc/agentd/a', text: '' }], ADVICE)).rejects.toMatchObject({
+    await expect(writeNewFiles([{ path: '/proc/agentd/a', content: '' }], ADVICE)).rejects.toMatchObject({
       exitCode: 1,
       message: expect.stringMatching(/^cannot write the files: ENOENT: .*'\/proc\/agentd'$/),
     });
