@@ -1,5 +1,7 @@
 import { renameSync, statSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
+import workers from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { Checkpoints } from '../../../src/daemon/store/kernels/sqlite/checkpoints.ts';
@@ -78,6 +80,34 @@ it('if the thread cannot open the file, SQLite moves a log of twice the length',
   while (progress().log < 2 * CHECKPOINT_PAGES && progress().checkpointed === 0) write(100);
   expect(progress().checkpointed).toBeGreaterThan(0);
   renameSync(`${path}.elsewhere`, path);
+  await close();
+});
+
+it('if the system allows no further thread, SQLite moves the log', async () => {
+  const { fill, close } = fixture();
+  const { Worker } = workers;
+  workers.Worker = class extends Worker {
+    constructor(...args: ConstructorParameters<typeof Worker>) {
+      // The system has no thread for it.
+      super(...args);
+      void this.terminate();
+      throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
+    }
+  };
+  syncBuiltinESMExports();
+  try {
+    fill();
+  } finally {
+    workers.Worker = Worker;
+    syncBuiltinESMExports();
+  }
+  await close();
+});
+
+it('the database can be closed although the thread could not open it', async () => {
+  const { path, fill, close } = fixture();
+  renameSync(path, `${path}.elsewhere`);
+  fill();
   await close();
 });
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { CHECKPOINT_PAGES } from './database.ts';
@@ -21,7 +20,7 @@ export class Checkpoints {
   #commits = 0;
   /** Null until it is needed. */
   #thread: Worker | null = null;
-  /** Whether the thread has ended. Then SQLite moves the log. */
+  /** Whether the thread has ended or could not start. Then SQLite moves the log. */
   #hasEnded = false;
   #moving: PromiseWithResolvers<void> | null = null;
   #isRestDue = false;
@@ -59,24 +58,34 @@ export class Checkpoints {
   /** Ends the thread, once it has done what is under way. */
   async end(): Promise<void> {
     if (this.#thread === null || this.#hasEnded) return;
-    const ended = once(this.#thread, 'exit');
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // The event `error` may come before it.
+    this.#thread.once('exit', () => resolve());
     this.#thread.ref();
     this.#thread.postMessage('end');
-    await ended;
+    await promise;
   }
 
   #moveIfLonger(pages: number): void {
     if (this.#hasEnded) return;
     const { log = 0, checkpointed = 0 } = this.#statements.look.get() ?? {};
     if (log < pages || checkpointed === log) return;
-    this.#moving = Promise.withResolvers();
     this.#thread ??= this.#startThread();
+    if (this.#thread === null) return;
+    this.#moving = Promise.withResolvers();
     this.#thread.ref();
     this.#thread.postMessage('move');
   }
 
-  #startThread(): Worker {
-    const thread = new Worker(new URL('checkpoint-thread.js', import.meta.url), { workerData: this.#path });
+  /** @returns null if the system allows no further thread. */
+  #startThread(): Worker | null {
+    let thread: Worker;
+    try {
+      thread = new Worker(new URL('checkpoint-thread.js', import.meta.url), { workerData: this.#path });
+    } catch {
+      this.#hasEnded = true;
+      return null;
+    }
     thread.on('message', (outcome) => {
       this.#isRestDue = outcome === 'moved';
       this.#finish();
