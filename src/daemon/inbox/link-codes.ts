@@ -120,7 +120,7 @@ async function ask(
 async function sendQuestion(
   arriving: Arriving,
   message: IncomingMessage,
-  { code_id }: LinkCode,
+  { code_id, person }: LinkCode,
   claims: Claims,
 ): Promise<void> {
   const texts = textsFor(arriving.notices, message, claims);
@@ -128,7 +128,8 @@ async function sendQuestion(
   const how = texts.say('link_code_how', { confirm, decline });
   const text = [texts.say('link_code_question', { email: quoted(claims.email) }), how].join('\n\n');
   const buttons = { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') };
-  await answer(arriving, message, text, { id: code_id, begins_at: 0, how: how.length, ...buttons });
+  const question = { id: code_id, begins_at: 0, how: how.length, ...buttons };
+  await answer(arriving, message, text, { question, written_for: person });
 }
 
 /** Sends the answer to a message, once. */
@@ -136,9 +137,8 @@ function answer(
   { notices }: Arriving,
   { platform, user_id, message_id, reply_to = {} }: IncomingMessage,
   text: string,
-  question?: Parameters<typeof sendNotice>[1]['question'],
+  asks: Pick<Parameters<typeof sendNotice>[1], 'question' | 'written_for'> = {},
 ): Promise<void> {
-  const asks = question === undefined ? {} : { question };
   return sendNotice(notices, {
     ...{ platform, user_id, reply_to, text, message_id: message_id ?? null },
     ...asks,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../channel/index.ts';
 import { formatMinute } from '../../channel/setting.ts';
-import type { Claims } from '../identity/identity.ts';
+import type { Claims, PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Bound } from '../linking/bind-code.ts';
 import type { Services } from '../message/services.ts';
@@ -30,15 +30,16 @@ interface Notice {
   message_id: string | null;
   question?: StoredQuestion;
   /** As in `NewInboxMessage`. */
+  written_for?: PersonKey;
+  /** As in `NewInboxMessage`. */
   is_hint?: true;
 }
 
 /** Stores a text for a user of a platform, which is sent as durably as a reply. @throws `unavailable` */
 export async function sendNotice({ services, worker }: Notices, notice: Notice): Promise<void> {
-  const { platform, user_id, reply_to, text, message_id, question = null, is_hint } = notice;
+  const { platform, user_id, reply_to, text, ...rest } = notice;
   const stored = noticeTo({ name: platform }, services, reply_to, text, user_id);
-  (await services.store.inbox.enqueue([{ ...stored, message_id, question, ...(is_hint && { is_hint }) }])) ??
-    tooMany();
+  (await services.store.inbox.enqueue([{ ...stored, ...rest }])) ?? tooMany();
   worker.wake();
 }
 
@@ -65,6 +66,7 @@ export async function noticeBound(
   await sendNotice(notices, {
     ...{ platform, user_id, reply_to, text },
     message_id: message_id ?? `link-code:${code_id}`,
+    ...(bound.outcome === 'bound' ? { written_for: bound.code.person } : {}),
   });
 }
 

@@ -125,6 +125,17 @@ describe('a message that is a link code', () => {
     expect(done).toContain(`connected with ${shown}, until`);
   });
 
+  it('leaves nothing of its person when the person is erased', async () => {
+    await say(made.code);
+    await confirm();
+    await say('yes');
+    made = await make();
+    await say(made.code, { user_id: 'u2', reply_to: { to: 'u2' } });
+    expect((await notices()).filter((text) => text.includes('ada@example'))).toHaveLength(3);
+    await services.store.persons?.erase({ person: ADA, link_keys: ['telex:jwt:u1'] });
+    expect(await notices()).toEqual([]);
+  });
+
   it('is stored, with its id, only as a hash that needs the key', () => {
     const kept = readdirSync(directory).map((name) => readFileSync(join(directory, name)));
     const stored = Buffer.concat([...kept, Buffer.from(made.id), Buffer.from(made.id, 'base64url')]);

@@ -189,6 +189,11 @@ export interface NewInboxMessage {
   reply_to: JsonObject;
   /** The text to send. Null: the agent's reply, which is stored later. */
   reply: string | null;
+  /**
+   * Whom the run acted for that wrote the reply, or whom a text without a run names. Absent if there is no reply, or if
+   * it is about nobody.
+   */
+  written_for?: PersonKey;
   /** The question at the end of `reply`. */
   question?: StoredQuestion | null;
   sent_at: number;
@@ -342,8 +347,6 @@ export interface InboxMessage extends NewInboxMessage {
   /** The number of consecutive attempts during which the process died. */
   interrupted: number;
   next_attempt_at: number;
-  /** Whom the run acted for that wrote the reply. Absent if there is no reply, or the run acted for nobody. */
-  written_for?: PersonKey;
   /** Where the platform shows the question of the reply with its buttons. Absent if there are none, or no longer. */
   card?: { question_id: string; sent_id: string; closes_at: number };
   /** What the reply still needs before it is sent. Absent if it needs nothing. */
