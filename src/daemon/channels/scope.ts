@@ -30,7 +30,7 @@ import type { InboxWorker } from '../inbox/work.ts';
 import { linkKeys } from '../linking/link-ids.ts';
 import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.ts';
 import { runOnce } from '../linking/run-once.ts';
-import { type Origin, requireMessage } from '../message/arrival.ts';
+import { acceptMessage, type Origin } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import type { Services } from '../message/services.ts';
 import { openStream } from '../stream/open-stream.ts';
@@ -173,8 +173,8 @@ function createLinks(plugin: ChannelPlugin, { services, inbox }: Doors): Channel
         if (outcome.linked) inbox.wake();
         return { answer: toLinkAnswer(outcome), person };
       }),
-    async takeCode(message, request) {
-      requireMessage(plugin, message);
+    async takeCode(given, request) {
+      const message = acceptMessage(plugin, given);
       const request_id = request?.id ?? timeOrderedId(services.clock.now());
       const [left] = await takeLinkCodes(notices, plugin, [message], request_id);
       return left === null;

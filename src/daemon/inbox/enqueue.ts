@@ -15,7 +15,7 @@ import {
   tell,
 } from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/find-link.ts';
-import { maskMessage, requireMessages } from '../message/arrival.ts';
+import { acceptMessages, maskMessage } from '../message/arrival.ts';
 import { answersQuestion, guardedText } from '../message/guard.ts';
 import { guardUser } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
@@ -47,13 +47,13 @@ export async function enqueue(
   plugin: ChannelPlugin,
   services: Services,
   worker: InboxWorker,
-  messages: readonly IncomingMessage[],
+  given: readonly IncomingMessage[],
   request?: ChannelRequest,
 ): Promise<EnqueueOutcome[]> {
-  if (messages.length === 0) return [];
-  if (messages.length > DELIVERY_MAX)
+  if (given.length === 0) return [];
+  if (given.length > DELIVERY_MAX)
     throw new Error(`enqueue accepts at most ${DELIVERY_MAX} messages per call`);
-  requireMessages(plugin, messages);
+  const messages = acceptMessages(plugin, given);
   await worker.questions.ended(messages.map(({ thread_id }) => thread_id));
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());

@@ -5,6 +5,7 @@ import { AgentdError } from '../errors.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { NewInboxMessage } from '../store/inbox/inbox.ts';
+import { copyOfJson } from '../syntax/json.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { endCollecting } from './end-collecting.ts';
 import { omitPrivate, sealReplyTo } from './outgoing.ts';
@@ -24,14 +25,16 @@ export interface Notifier {
  */
 export async function notify(
   { plugin, services, worker, throttle }: Notifier,
-  reply_to: JsonObject,
+  address: JsonObject,
   text: string,
   { message_id, user_id, throttle_key }: NotifyOptions = {},
 ): Promise<void> {
   const refuse = (field: string) => (problem: string) => {
     throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
   };
-  checkReplyTo(reply_to, refuse('reply_to'));
+  checkReplyTo(address, refuse('reply_to'));
+  // The channel may use the object for the next text meanwhile.
+  const reply_to = copyOfJson(address);
   checkText(text, refuse('text'));
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
   if (user_id !== undefined) await endCollecting(services, worker, plugin.name, user_id);

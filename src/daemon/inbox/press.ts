@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { findSendersLink, sendersTexts } from '../linking/find-link.ts';
-import { requireMessage } from '../message/arrival.ts';
+import { acceptMessage } from '../message/arrival.ts';
 import { turnKey } from '../message/keys.ts';
 import { describeOutcome } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
@@ -21,12 +21,12 @@ export async function press(
   plugin: ChannelPlugin,
   services: Services,
   worker: InboxWorker,
-  message: IncomingMessage,
+  given: IncomingMessage,
   request?: ChannelRequest,
 ): Promise<PressOutcome> {
-  if (message.confirm === undefined) throw new Error('press needs a message with `confirm`');
-  requireMessage(plugin, message);
+  const message = acceptMessage(plugin, given);
   const { platform, user_id, thread_id, confirm } = message;
+  if (confirm === undefined) throw new Error('press needs a message with `confirm`');
   const ofCode = await pressLinkCode(
     { services, worker },
     plugin,

@@ -6,7 +6,7 @@ import type { ValidatedToken } from '../identity/identity.ts';
 import { withoutCodes } from '../linking/link-codes.ts';
 import { generateSessionId } from '../session/session.ts';
 import { maskTokens } from '../settings/secret.ts';
-import { mapTexts } from '../syntax/json.ts';
+import { copyOfJson, mapTexts } from '../syntax/json.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { Services } from './services.ts';
@@ -41,7 +41,7 @@ export function createArrival(
   { request_id, address, validated, ticket, parent_span }: Origin,
   { clock }: Pick<Services, 'clock'>,
 ): Arrival<Arrived> {
-  requireMessage(plugin, message);
+  refuse(checkMessage(message, plugin, 'message'));
   const { message_id } = message;
   return {
     turn_id: timeOrderedId(clock.now()),
@@ -84,14 +84,31 @@ export function arrivedChannel({ name, delivery, capabilities, linking }: Channe
   };
 }
 
-/** Refuses messages of a channel that do not follow the contract. @throws `invalid_request` */
-export function requireMessages(plugin: ChannelPlugin, messages: readonly IncomingMessage[]): void {
+/**
+ * Copies of a channel's messages, so that nothing changes for one if the channel uses the object for another meanwhile.
+ * @throws `invalid_request` if a message does not follow the contract.
+ */
+export function acceptMessages(
+  plugin: ChannelPlugin,
+  messages: readonly IncomingMessage[],
+): IncomingMessage[] {
   refuse(messages.flatMap((message, index) => checkMessage(message, plugin, `messages[${index}]`)));
+  return messages.map(copyMessage);
 }
 
-/** Refuses a message that does not follow the contract. @throws `invalid_request` */
-export function requireMessage(plugin: ChannelPlugin, message: IncomingMessage): void {
+/** A copy of a channel's message, as `acceptMessages` makes it. @throws `invalid_request` */
+export function acceptMessage(plugin: ChannelPlugin, message: IncomingMessage): IncomingMessage {
   refuse(checkMessage(message, plugin, 'message'));
+  return copyMessage(message);
+}
+
+function copyMessage(message: IncomingMessage): IncomingMessage {
+  const { metadata, reply_to } = message;
+  return {
+    ...message,
+    metadata: copyOfJson(metadata),
+    ...(reply_to === undefined ? {} : { reply_to: copyOfJson(reply_to) }),
+  };
 }
 
 function refuse(errors: ReturnType<typeof checkMessage>): void {

@@ -32,6 +32,11 @@ export function isInexact(value: unknown): boolean {
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
+/** A copy of a value that can be written as JSON. */
+export function copyOfJson<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value));
+}
+
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 /** `{` and `[`, like `}` and `]`, differ only in the bit that distinguishes upper and lower case of letters. */
 const [OPEN, CLOSE, CASE] = [0x5b, 0x5d, 0x20];

@@ -58,6 +58,23 @@ describe('enqueue', () => {
     ]);
   });
 
+  it('stores each message as it was given, although the channel changes it before it is stored', async () => {
+    const message = aMessage({ metadata: { user_name: 'One' }, reply_to: { to: 'c1' } });
+    const first = take(message);
+    Object.assign(message, { user_id: 'u2', thread_id: 'telex:c2', text: 'for u2' });
+    message.metadata.user_name = 'Two';
+    Object.assign(message.reply_to ?? {}, { to: 'c2' });
+    await Promise.all([first, take(message)]);
+    expect(await kept()).toMatchObject([
+      {
+        session_id: 'telex:c1',
+        message: { user_id: 'u1', text: 'hello', metadata: { user_name: 'One' } },
+        reply_to: { to: 'c1' },
+      },
+      { session_id: 'telex:c2', message: { user_id: 'u2', text: 'for u2' }, reply_to: { to: 'c2' } },
+    ]);
+  });
+
   it('answers what became of each message, in their order', async () => {
     const { settings } = services;
     services = {

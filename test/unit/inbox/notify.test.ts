@@ -56,6 +56,17 @@ describe('notify', () => {
     expect(third?.queue).not.toBe(first?.queue);
   });
 
+  it('sends a text to its chat, although the channel uses the address for the next text meanwhile', async () => {
+    const reply_to = { to: 'c1' };
+    const first = notify(notifier, reply_to, 'for one', { user_id: 'u1' });
+    reply_to.to = 'c2';
+    await Promise.all([first, notify(notifier, reply_to, 'for two', { user_id: 'u2' })]);
+    expect(await kept()).toMatchObject([
+      { reply: 'for one', reply_to: { to: 'c1' } },
+      { reply: 'for two', reply_to: { to: 'c2' } },
+    ]);
+  });
+
   it('stores only one text for a repeated message, and none for a message that is already in the inbox', async () => {
     const answering = (message_id: string, text: string) =>
       notify(notifier, { to: 'c1' }, text, { message_id });
