@@ -5,6 +5,11 @@ import { isEnvironmentFailure } from './unavailable.ts';
 
 /** After so many commits, the length of the log is looked up. */
 const LOOK_EACH = 8;
+/**
+ * The thread moves a log of so many pages. When SQLite would move it, there must still be room in the reserve for all of
+ * it (disk.ts): on a full disk, a longer log could not be moved at all, and nothing could be deleted.
+ */
+export const LONG_PAGES = CHECKPOINT_PAGES / 2;
 /** Moving so many pages blocks the event loop for a few milliseconds at most. */
 const SHORT_PAGES = 500;
 
@@ -12,7 +17,8 @@ const SHORT_PAGES = 500;
  * Moves the write-ahead log into the database (https://sqlite.org/wal.html#ckpt) without blocking the event loop for
  * long: another thread moves a long log, and waits for the disk. It has a connection of its own, and commits go on
  * meanwhile. What they write is moved here afterwards, because SQLite uses the log anew only if nothing of it is left. If
- * all this does not succeed, for example on a full disk, SQLite moves a log of twice the length within a commit.
+ * all this does not succeed, for example on a full disk, SQLite moves a log of twice the length within a commit
+ * (`CHECKPOINT_PAGES`).
  */
 export class Checkpoints {
   readonly #path: string;
@@ -32,7 +38,6 @@ export class Checkpoints {
       look: db.prepare<[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)'),
       move: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
     };
-    db.pragma(`wal_autocheckpoint = ${2 * CHECKPOINT_PAGES}`);
   }
 
   /** Call this after a commit, when the connection of the daemon does not read. */
@@ -42,7 +47,7 @@ export class Checkpoints {
       if (this.#isRestDue) {
         this.#isRestDue = false;
         this.#statements.move.get();
-      } else if (++this.#commits % LOOK_EACH === 0) this.#moveIfLonger(CHECKPOINT_PAGES);
+      } else if (++this.#commits % LOOK_EACH === 0) this.#moveIfLonger(LONG_PAGES);
     });
   }
 
