@@ -15,6 +15,10 @@ const ENOUGH = 0.98;
 const BITE = 500;
 /** How many clients are looked at together: the largest clients, in order of size. */
 const CANDIDATES = 64;
+/** How long a commit counts at most, ms. The event loop stands still meanwhile, and a large store takes many commits. */
+const COUNTING_MS = 5;
+/** How many rows are counted together. */
+const ROWS = 200;
 /** For how long nothing is counted or deleted after a commit that found no space, ms. */
 const PUT_OFF_MS = 60_000;
 /** Approximately what a document takes besides its texts, bytes. */
@@ -30,24 +34,48 @@ interface Idle {
   readonly what: { of: AnonymousKind; key: string; doc: unknown } | { ring: Ring<never>; record: string };
 }
 
+interface CountedRow {
+  id: number;
+  kind: string;
+  client: string | null;
+  bytes: number;
+  items: number;
+}
+
 interface Room {
   journal: Journal;
   records: Records;
 }
 
+/** What each anonymous client has stored. */
+class Count {
+  readonly bytes = new Map<string, number>();
+  total = 0;
+
+  add(client: string, bytes: number): void {
+    const now = (this.bytes.get(client) ?? 0) + bytes;
+    if (now > 0) this.bytes.set(client, now);
+    else this.bytes.delete(client);
+    this.total += bytes;
+  }
+}
+
 /**
  * Counts the bytes that each anonymous client has stored, and limits the total (ANONYMOUS_STORE_BYTES). The counters are
- * in memory. If another process may have changed the tables, the bytes are counted again, but only near the limit,
- * because this reads every document of an anonymous client.
+ * in memory. After the start, and if another process may have changed the tables, the bytes are counted again, but only
+ * near the limit, because this reads every document: each commit counts a little. What is counted may be wrong by what
+ * changes meanwhile.
  */
 export class AnonymousBytes {
   readonly #max: number;
-  readonly #bytes = new Map<string, number>();
-  readonly #sizes;
+  /** Null until the bytes were counted for the first time. */
+  #count: Count | null = null;
+  /** The count that is under way, with the changes since it began, and its remaining steps. */
+  #counting: { count: Count; steps: Iterator<void> } | null = null;
+  readonly #lastRow;
+  readonly #rows;
   readonly #idle;
   readonly #used;
-  /** Infinite until the bytes are counted. */
-  #total = Number.POSITIVE_INFINITY;
   #isExact = false;
   #putOffUntil = Number.NEGATIVE_INFINITY;
   /** Whether the last commit has counted or deleted. */
@@ -57,9 +85,10 @@ export class AnonymousBytes {
   /** @param max ANONYMOUS_STORE_BYTES */
   constructor(db: Database.Database, max: number) {
     this.#max = max;
-    this.#sizes = db.prepare<[], { kind: string; client: string; bytes: number; items: number }>(
-      `SELECT kind, client, sum(${DOCUMENT_BYTES} + octet_length(doc) + item_bytes) AS bytes, sum(items) AS items
-       FROM docs WHERE client IS NOT NULL GROUP BY kind, client`,
+    this.#lastRow = db.prepare<[], number>('SELECT ifnull(max(id), 0) FROM docs').pluck();
+    this.#rows = db.prepare<[number], CountedRow>(
+      `SELECT id, kind, client, ${DOCUMENT_BYTES} + octet_length(doc) + item_bytes AS bytes, items
+       FROM docs WHERE id > ? ORDER BY id LIMIT ${ROWS}`,
     );
     this.#used = db
       .prepare<[], number>(
@@ -113,20 +142,17 @@ export class AnonymousBytes {
    * @param change runs a step and writes what it has changed
    */
   makeRoom({ journal, records }: Room, now: number, change: (work: (tx: Tx) => void) => void): void {
-    // Counting takes seconds in a large database, and they have stored no more than everybody.
-    const atMost = this.#total === Number.POSITIVE_INFINITY ? (this.#used.get() as number) : this.#total;
+    // They have stored no more than everybody, which is quickly read.
+    const atMost = this.#count?.total ?? (this.#used.get() as number);
     this.#isAtWork = atMost > this.#max * ENOUGH && performance.now() >= this.#putOffUntil;
-    if (!this.#isAtWork) return;
-    if (!this.#isExact) {
-      journal.empty(now);
-      this.#countAnew(records);
-    }
-    if (this.#total <= this.#max) return;
+    if (!this.#isAtWork || !this.#hasCounted({ journal, records }, now)) return;
+    const count = this.#count as Count;
+    if (count.total <= this.#max) return;
     let deleted = 0;
-    while (this.#total > this.#max || (this.#total > this.#max * ENOUGH && deleted < BITE)) {
+    while (count.total > this.#max || (count.total > this.#max * ENOUGH && deleted < BITE)) {
       // Now the table has all documents.
       journal.empty(now);
-      const chosen = this.#choose(records);
+      const chosen = this.#choose(count, records);
       if (chosen.length === 0) return;
       deleted += chosen.length;
       change((tx) => {
@@ -138,31 +164,54 @@ export class AnonymousBytes {
 
   #add(client: string | null, bytes: number): void {
     if (client === null) return;
-    const now = (this.#bytes.get(client) ?? 0) + bytes;
-    if (now > 0) this.#bytes.set(client, now);
-    else this.#bytes.delete(client);
-    this.#total += bytes;
+    this.#count?.add(client, bytes);
+    this.#counting?.count.add(client, bytes);
   }
 
-  #countAnew(records: Records): void {
-    this.#bytes.clear();
-    this.#total = 0;
+  /** Counts a little more, unless the count is exact. @returns whether it is. */
+  #hasCounted({ journal, records }: Room, now: number): boolean {
+    if (this.#isExact) return true;
+    if (this.#counting === null) {
+      // Now the table has all documents.
+      journal.empty(now);
+      const count = new Count();
+      this.#counting = { count, steps: this.#countIn(count, records) };
+    }
+    const until = performance.now() + COUNTING_MS;
+    const { count, steps } = this.#counting;
+    while (steps.next().done !== true) if (performance.now() >= until) return false;
+    this.#count = count;
+    this.#counting = null;
     this.#isExact = true;
-    for (const { kind, client, bytes, items } of this.#sizes.all())
-      this.#add(client, bytes + itemBytes(kind, items));
+    return true;
+  }
+
+  *#countIn(count: Count, records: Records): Generator<void> {
+    // What is written later is added then.
+    const last = this.#lastRow.get() as number;
+    for (let after = 0; after < last; ) {
+      const rows = this.#rows.all(after);
+      for (const { id, kind, client, bytes, items } of rows)
+        if (client !== null && id <= last) count.add(client, bytes + itemBytes(kind, items));
+      after = rows.at(-1)?.id ?? last;
+      yield;
+    }
     for (const ring of this.rings)
-      for (const { client, bytes } of records.sizes(ring)) this.#add(client, bytes);
+      for (const { client, bytes } of records.sizes(ring)) {
+        if (client !== null) count.add(client, bytes);
+        yield;
+      }
   }
 
   /**
    * Takes the largest clients in turn, and of each what has been idle longest, until the client has less than the next
    * one.
    */
-  #choose(records: Records): Idle[] {
-    const largest = [...this.#bytes].sort(([, one], [, other]) => other - one).slice(0, CANDIDATES);
+  #choose(count: Count, records: Records): Idle[] {
+    const largest = [...count.bytes].sort(([, one], [, other]) => other - one).slice(0, CANDIDATES);
     const logged = this.#logged(records, new Set(largest.map(([client]) => client)));
     const chosen: Idle[] = [];
-    let total = this.#total;
+    let { total } = count;
     for (const [place, [client, size]] of largest.entries()) {
       const down_to = largest[place + 1]?.[1] ?? 0;
       let left = size;
@@ -191,14 +240,16 @@ export class AnonymousBytes {
 
   #logged(records: Records, clients: ReadonlySet<string>): Map<string, Idle[]> {
     const found = new Map<string, Idle[]>();
-    for (const ring of this.rings)
+    for (const ring of this.rings) {
+      let left = BITE;
       for (const { client, bytes, kept_at, record } of records.sizes(ring)) {
         if (client === null || !clients.has(client)) continue;
         const all = found.get(client) ?? [];
         found.set(client, all);
-        if (all.length < BITE)
-          all.push({ idle_since: kept_at, bytes, what: { ring, record: JSON.stringify(record) } });
+        all.push({ idle_since: kept_at, bytes, what: { ring, record: JSON.stringify(record) } });
+        if (--left === 0) break;
       }
+    }
     return found;
   }
 

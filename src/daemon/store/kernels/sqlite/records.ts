@@ -46,6 +46,8 @@ export class Records {
   readonly #insert;
   readonly #search;
   readonly #all;
+  readonly #lastRow;
+  readonly #after;
   readonly #update;
   readonly #delete;
   readonly #deleteOld;
@@ -63,6 +65,13 @@ export class Records {
     );
     this.#all = db.prepare<[string], RecordRow>(
       'SELECT id, kept_at, first, ids, records FROM records WHERE ring = ? ORDER BY id',
+    );
+    this.#lastRow = db
+      .prepare<[string], number>('SELECT id FROM records WHERE ring = ? ORDER BY id DESC LIMIT 1')
+      .pluck();
+    this.#after = db.prepare<[string, number, number], RecordRow>(
+      `SELECT id, kept_at, first, ids, records FROM records
+       WHERE ring = ? AND id > ? AND id <= ? ORDER BY id LIMIT 1`,
     );
     this.#update = db.prepare<[string, Packed, number]>(
       'UPDATE records SET ids = ?, records = ? WHERE id = ?',
@@ -154,13 +163,19 @@ export class Records {
     return deleted.reduce((sum, count) => sum + count, 0);
   }
 
-  /** What the records of anonymous clients take, oldest first. Reads all records. */
+  /**
+   * What the records of anonymous clients take, oldest first; other records have no client. Reads a row at a time, so that
+   * the caller can go on later. Rows that are written meanwhile are left out.
+   */
   *sizes<R>(ring: Ring<R>): Generator<ClientBytes & { kept_at: number; record: R }> {
-    for (const { kept_at, records } of this.#all.all(ring.name))
-      for (const record of unpack<R>(records)) {
-        const client = record === null ? null : (ring.client?.(record) ?? null);
-        if (record !== null && client !== null)
-          yield { client, bytes: countBytes(JSON.stringify(record)), kept_at, record };
+    const last = this.#lastRow.get(ring.name) ?? 0;
+    let row = this.#after.get(ring.name, 0, last);
+    for (; row !== undefined; row = this.#after.get(ring.name, row.id, last))
+      for (const record of unpack<R>(row.records)) {
+        if (record === null) continue;
+        const client = ring.client?.(record) ?? null;
+        const bytes = client === null ? 0 : countBytes(JSON.stringify(record));
+        yield { client, bytes, kept_at: row.kept_at, record };
       }
   }
 
