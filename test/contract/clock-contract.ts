@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/message/keys.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
+import { CODES_MAX, WRONG_MAX } from '../../src/daemon/store/links/link-codes.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { anInboxMessage, aSession, aStream, GUARD_LIMITS } from './fixtures.ts';
+import { ada, anInboxMessage, aSession, aStream, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, saveSession, sweepAll } from './store-writes.ts';
 
@@ -118,6 +119,23 @@ export function describeClock(current: () => StoreUnderTest): void {
         test.advance(CLAIM_MS - 1);
         expect(await store.sessions.claim('s')).toBeNull();
       }
+    });
+
+    it('does not keep a person from making a link code, or a sender from using one, for longer than otherwise', async () => {
+      const { linkCodes } = store;
+      const create = () =>
+        linkCodes.create({
+          ...{ code_id: randomUUID(), code_hash: randomUUID(), person: ada },
+          ...{ token: 'token', ttl_ms: 60 * SECOND },
+        });
+      const sender = { platform: 'chat', user_id: 'u1', alias_id: null, name: null, locale: null };
+      const claim = (hash: string) =>
+        linkCodes.claim(hash, { ...sender, reply_to: {}, message_id: randomUUID() });
+      for (let n = 0; n < CODES_MAX; n++) await create();
+      for (let n = 0; n < WRONG_MAX; n++) await claim('wrong');
+      test.advance(-back);
+      expect(await create()).toMatchObject({ outcome: 'created' });
+      expect(await claim('wrong')).toEqual({ outcome: 'unknown' });
     });
 
     it('does not prevent streams, traces and sweeps from working', async () => {

@@ -283,7 +283,7 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
   if (code !== null && isRepeat) return { outcome: 'claimed', code: toLinkCode(code), isNew: false };
   const key = senderKey(claimant);
   const found = tx.get(WRONG_CODES, key);
-  if (found !== null && found.blocked_until > tx.now) return { outcome: 'blocked' };
+  if (found !== null && isBlocked(found, tx.now)) return { outcome: 'blocked' };
   if (code?.state === 'claimed' && isTheirs)
     return { outcome: 'claimed', code: toLinkCode(code), isNew: false };
   if (code?.state === 'waiting') {
@@ -296,14 +296,14 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
       isNew: true,
     };
   }
-  const wrong = (found?.wrong ?? []).filter(({ at }) => at > tx.now - WINDOW_MS);
+  const wrong = (found?.wrong ?? []).filter(({ at }) => isRecent(at, tx.now));
   if (message_id === null || !wrong.some((one) => one.message_id === message_id)) {
     wrong.push({ at: tx.now, message_id });
-    const isBlocked = wrong.length >= WRONG_MAX;
-    if (isBlocked) endOpen(tx, findClaim(tx, claimant));
+    const tooMany = wrong.length >= WRONG_MAX;
+    if (tooMany) endOpen(tx, findClaim(tx, claimant));
     tx.put(WRONG_CODES, key, {
-      wrong: isBlocked ? [] : wrong,
-      blocked_until: isBlocked ? tx.now + BLOCKED_MS : 0,
+      wrong: tooMany ? [] : wrong,
+      blocked_until: tooMany ? tx.now + BLOCKED_MS : 0,
     });
   }
   return { outcome: code === null ? 'unknown' : 'gone' };
@@ -371,7 +371,17 @@ function isSender(claimant: Claimant | null, sender: Sender): boolean {
 }
 
 function recent(times: readonly number[] | undefined, now: number): number[] {
-  return (times ?? []).filter((at) => at > now - WINDOW_MS);
+  return (times ?? []).filter((at) => isRecent(at, now));
+}
+
+/** A time in the future does not count: the clock was set back after it. */
+function isRecent(at: number, now: number): boolean {
+  return at <= now && at > now - WINDOW_MS;
+}
+
+/** A time further in the future than a block lasts does not count, for the same reason. */
+function isBlocked({ blocked_until }: { blocked_until: number }, now: number): boolean {
+  return blocked_until > now && blocked_until <= now + BLOCKED_MS;
 }
 
 function senderKey({ platform, user_id }: Sender): string {
