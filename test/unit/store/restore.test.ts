@@ -80,23 +80,29 @@ describe('a backup', () => {
     },
   );
 
-  it('restores a pending question as withdrawn, because its action may have been carried out after the backup', async () => {
+  it.each([
+    ['a pending question as withdrawn', false, 'withdrawn'],
+    ['a confirmed action as unknown', true, 'unknown'],
+  ])('restores %s, because it may have been carried out after the backup', async (_, isConfirmed, state) => {
     let store = open();
     const session = aSession(clock.now());
     await saveSession(store, session);
     const claim = await store.sessions.claim(session.session_id);
     if (claim === null) throw new Error('the session was already claimed');
     const pending = aPendingAction(session);
+    const { action_id } = pending;
     const turn = { record: aTurn(), ttl_ms: 60_000 };
     await store.commitTurn(claim, { turn, trace: aTrace(session), pending: [pending] });
+    const answer = { confirmed: [action_id], declined: [], answered_at: clock.now() };
+    if (isConfirmed) expect(await store.actions.answer(claim, answer, 'turn')).toBe('settled');
     await store.maintenance.backup(backup);
-    expect(await store.actions.settle(claim, pending.action_id, 'started', 'turn')).toBe('settled');
+    expect(await store.actions.settle(claim, action_id, 'started', 'turn')).toBe('settled');
     await store.close();
 
     await restoreSqliteStore(path, backup);
     store = open();
     expect(await store.actions.pendingIn(session.session_id)).toEqual([]);
-    expect(await store.actions.find(pending.action_id)).toMatchObject({ state: 'withdrawn' });
+    expect(await store.actions.find(action_id)).toMatchObject({ state });
     await store.close();
   });
 

@@ -135,13 +135,18 @@ export function withdrawIn(tx: Tx, session_tag: string): void {
   for (const stored of waiting(tx, pendingIn(session_tag))) withdraw(tx, stored);
 }
 
-/** Withdraws all pending actions. */
-export async function withdrawAll(kernel: Kernel): Promise<void> {
+/**
+ * Ends the actions of a restored store that were not sent when its backup was made: they may have been confirmed and sent
+ * since. Withdraws those that were pending. Of those that were confirmed, the outcome is not known.
+ */
+export async function endUnsent(kernel: Kernel): Promise<void> {
   for await (const { key, doc } of kernel.scan(ACTION)) {
-    if (doc.action.state !== 'pending') continue;
+    if (doc.action.state !== 'pending' && doc.action.state !== 'confirmed') continue;
     await kernel.step((tx) => {
       const stored = tx.get(ACTION, key);
       if (stored?.action.state === 'pending') withdraw(tx, stored);
+      else if (stored?.action.state === 'confirmed')
+        change(tx, stored, { state: 'unknown', attempt: 1, finished_at: tx.now });
     });
   }
 }

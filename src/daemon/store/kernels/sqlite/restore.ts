@@ -13,7 +13,7 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { giveDirectoryToOwner, giveToOwner, makePrivateDirectory } from '../../../files/make-directory.ts';
 import { systemClock } from '../../../time/clock.ts';
-import { withdrawAll } from '../../actions/questions.ts';
+import { endUnsent } from '../../actions/questions.ts';
 import { RestoreRefused } from '../../failures.ts';
 import { sync } from './backup.ts';
 import { emptyLog, openDatabase } from './database.ts';
@@ -38,7 +38,7 @@ export async function restoreSqliteStore(path: string, file: string): Promise<st
   try {
     copyPrivately(file, copy);
     verify(copy, file);
-    await withdrawQuestions(copy, file);
+    await endActions(copy, file);
     return replace(path, copy);
   } finally {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`]) rmSync(left, { force: true });
@@ -110,15 +110,15 @@ function verify(copy: string, file: string): void {
 }
 
 /**
- * Withdraws pending actions. The person may have answered after the backup was made, and the action may have been
- * carried out. A second answer must not carry it out again.
+ * Ends the actions that the backup has not recorded as sent. They may have been carried out after it was made, and
+ * neither an answer nor the repeated run of a message must carry them out again.
  */
-async function withdrawQuestions(copy: string, file: string): Promise<void> {
+async function endActions(copy: string, file: string): Promise<void> {
   let db: Database.Database | undefined;
   try {
     db = openDatabase(copy);
     const kernel = new SqliteKernel({ db, clock: systemClock, isDaemon: false });
-    await withdrawAll(kernel);
+    await endUnsent(kernel);
     await kernel.close();
     emptyLog(db);
   } catch (cause) {
