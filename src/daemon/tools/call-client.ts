@@ -131,7 +131,7 @@ export class CallClient {
   }
 
   async #sendOnce(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {
-    const { tool, access, signal } = this.#open;
+    const { tool, access, signal, acts_for = null } = this.#open;
     const { method, path, headers = {} } = request;
     const isBuiltIn = tool.source.kind === 'built-in';
     const mayChange = !SAFE_METHODS.includes(method);
@@ -148,6 +148,7 @@ export class CallClient {
           ...revealAll(target.headers),
         },
         token: bearer.token,
+        person: acts_for,
         credential: target.credential,
         secrets: this.secrets,
         redirects: isBuiltIn ? 'within_origin' : 'none',

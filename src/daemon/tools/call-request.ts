@@ -1,3 +1,4 @@
+import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { TraceWriter } from '../trace/trace.ts';
@@ -8,6 +9,8 @@ import type { CredentialsUsed, Tool } from './tool.ts';
 import { API, type ToolAccess } from './tool-access.ts';
 
 export interface ClientCall {
+  /** The person whom the message acts for, whatever the credential of the call; null for nobody. */
+  acts_for?: PersonKey | null;
   signal: AbortSignal;
   trace: TraceWriter;
   log: Pick<Log, 'warn'>;

@@ -158,7 +158,7 @@ async function send(
   limit: TimeLimit,
 ): Promise<{ sent: Sent; opened: CallClient }> {
   const { signal } = limit;
-  const call = { signal, trace, log, watch };
+  const call = { acts_for: context?.acts_for ?? null, signal, trace, log, watch };
   const opened = new CallClient(tool, credential, call, access);
   const { timeout_ms = CALL_TIMEOUT_MS } = tool;
   const progressed = () => limit.restart(timeout_ms);

@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { CredentialPolicy, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
+import { listenOnFreePort } from '../../support/free-ports.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
@@ -251,4 +253,40 @@ test("two hundred simultaneous messages each act with their own person's token",
       .map(({ sub, query }) => [sub, query.userEmail])
       .sort(),
   ).toEqual(people.map((sub) => [sub, `${sub}@example.com`]).sort());
+});
+
+test('an answer too many to one person is not given to another, although no request carries a token of a person', async () => {
+  const server = createServer((socket) => {
+    let isFirst = true;
+    const answer = (name: string) =>
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${name.length + 2}\r\n\r\n"${name}"`);
+    socket
+      .on('error', () => undefined)
+      .on('data', (request) => {
+        const [, name = ''] = /^GET \/(\S+)/.exec(request.toString()) ?? [];
+        if (!isFirst) return void setTimeout(answer, 50, name);
+        isFirst = false;
+        answer(name);
+        setTimeout(answer, 5, `${name}-again`);
+      });
+  });
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${await listenOnFreePort(server)}`;
+  const tool = toolOf({
+    source: builtInSource(url),
+    public: 'all',
+    async send(_args, { client, person }) {
+      const sent = await client.request({ method: 'GET', path: `/${person?.sub}` });
+      return { outcome: 'answered', status: 200, result: sent.outcome === 'answered' ? sent.body : null };
+    },
+  });
+  for (const sub of ['ada', 'bob', 'cyd']) {
+    const own = {
+      sub,
+      email: `${sub}@example.com`,
+      token: signToken({ sub, email: 'x@example.com' }, secret),
+    };
+    const { bound } = bindOne(tool, { context: contextOf(sessionOf('s', 'u', own)) });
+    expect(await bound.call({})).toEqual({ ok: true, result: sub });
+  }
 });

@@ -1,3 +1,4 @@
+import type { PersonKey } from '../../identity/identity.ts';
 import type { Secret } from '../../settings/secret.ts';
 import { parseExactly } from '../../syntax/json.ts';
 import { systemClock } from '../../time/clock.ts';
@@ -55,6 +56,8 @@ export interface ToolRequest {
 interface DownstreamRequest extends ToolRequest {
   /** The credential; null to send none. */
   token: Secret | null;
+  /** Whose data the answer may have, also if the token is not this person's. */
+  person?: PersonKey | null;
   /** Where the credential is sent. Default: as a bearer token. */
   credential?: CredentialForm;
   /** Other secrets in the request. Like the token, they are masked in the answer. */
@@ -206,12 +209,12 @@ async function follow(
   const encoded = encodedBody(request);
   if (encoded !== undefined) headers['content-type'] = encoded.content_type;
   const body = encoded?.content;
-  const credential = request.token?.reveal();
+  const owner = JSON.stringify([request.token?.reveal(), request.person]);
   const hopsMax = request.redirects === 'none' || method !== 'GET' ? 0 : MAX_REDIRECTS;
   let url = first;
   for (let hops = 0; ; hops++) {
     const maxBytes = MAX_RESPONSE_BYTES;
-    const response = await httpRequest(url, { method, headers, body, credential, limit, maxBytes });
+    const response = await httpRequest(url, { method, headers, body, owner, limit, maxBytes });
     if (!REDIRECTS.has(response.status)) return response;
     const { location } = response.headers;
     const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;

@@ -12,8 +12,8 @@ interface HttpRequest {
   headers: Readonly<Record<string, string>>;
   /** Undefined if there is none. */
   body: string | Uint8Array | undefined;
-  /** What the request carries of a person. A connection is not used at once for another credential. */
-  credential?: string | undefined;
+  /** Whose data the answer may have. A connection is not used at once for another owner. */
+  owner?: string | undefined;
   limit: Pick<TimeLimit, 'onEnd'>;
   /** Maximum size of the body of the answer, in bytes, as it arrives and after decompression. */
   maxBytes: number;
@@ -80,7 +80,7 @@ const CLOSED = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 async function attempt(
   { origin, pathname, search }: URL,
-  { method, headers, body, credential, limit, maxBytes }: HttpRequest,
+  { method, headers, body, owner, limit, maxBytes }: HttpRequest,
 ): Promise<HttpResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let hasEnded = false;
@@ -89,7 +89,7 @@ async function attempt(
     reject(reason);
   });
   if (hasEnded) return promise as Promise<never>;
-  const connection = connectionTo(origin, credential);
+  const connection = connectionTo(origin, owner);
   const { isReused } = connection;
   const answer = new Answer(maxBytes, resolve, reject);
   try {
@@ -195,7 +195,7 @@ const EARLIER_MS = 1_000;
 /** Maximum number of idle connections that are kept to one origin. */
 const IDLE_MAX = 64;
 /**
- * How long a connection must have been idle before it is used for another credential, ms. HTTP/1.1 matches answers to
+ * How long a connection must have been idle before it is used for another owner, ms. HTTP/1.1 matches answers to
  * requests by their order only: if a server sends one answer too many, the next request would get the data of another
  * person. If it is read while the connection is idle, it ends the connection.
  */
@@ -225,13 +225,13 @@ const idle = new Map<string, KeptConnection[]>();
 
 /**
  * A connection for one request: a kept one, or a new one.
- * @param credential what the request carries of a person; undefined if there is nothing
+ * @param owner as in `HttpRequest`
  */
-function connectionTo(origin: string, credential: string | undefined): KeptConnection {
+function connectionTo(origin: string, owner: string | undefined): KeptConnection {
   const others = idle.get(origin);
-  const index = others?.findLastIndex((one) => one.isFreeFor(credential)) ?? -1;
+  const index = others?.findLastIndex((one) => one.isFreeFor(owner)) ?? -1;
   const connection = others?.splice(index, index < 0 ? 0 : 1)[0] ?? new KeptConnection(origin);
-  connection.credential = credential;
+  connection.owner = owner;
   return connection;
 }
 
@@ -239,13 +239,13 @@ function connectionTo(origin: string, credential: string | undefined): KeptConne
 class KeptConnection {
   readonly client: Client;
   /** Of its last request. */
-  credential: string | undefined;
+  owner: string | undefined;
   readonly #origin: string;
   #socket: Socket | undefined;
   #hasAnswered = false;
   /** How often it has become idle. */
   #keeps = 0;
-  /** Whether it was idle for so long that it may be used for another credential. */
+  /** Whether it was idle for so long that it may be used for another owner. */
   #isApart = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -273,9 +273,9 @@ class KeptConnection {
     return this.#hasAnswered && this.#socket?.destroyed === false;
   }
 
-  /** Whether an idle connection may be used for this credential now. */
-  isFreeFor(credential: string | undefined): boolean {
-    return credential === this.credential || this.#isApart;
+  /** Whether an idle connection may be used for this owner now. */
+  isFreeFor(owner: string | undefined): boolean {
+    return owner === this.owner || this.#isApart;
   }
 
   /** Its request was answered completely: the connection is free for another. */

@@ -55,7 +55,7 @@ export async function askTokenEndpoint(
   };
   const limit = new TimeLimit(systemClock, timeoutMs);
   const body = new URLSearchParams(grant).toString();
-  const request = { method: 'POST', headers, body, credential: body, limit, maxBytes: MAX_RESPONSE_BYTES };
+  const request = { method: 'POST', headers, body, owner: body, limit, maxBytes: MAX_RESPONSE_BYTES };
   const began = performance.now();
   const end = (how: number | string) => ended(how, (performance.now() - began) / 1000);
   const response = await httpRequest(new URL(url), request)

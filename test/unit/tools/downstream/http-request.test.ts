@@ -115,7 +115,7 @@ async function answersTwice(delay_ms: number, status: string) {
   const port = await listenOnFreePort(plain);
   return async (person: string) => {
     const of = new URL(`http://127.0.0.1:${port}/${person}`);
-    const { body } = await httpRequest(of, { ...READ, credential: person, limit: limitOf() });
+    const { body } = await httpRequest(of, { ...READ, owner: person, limit: limitOf() });
     return body.toString();
   };
 }
@@ -149,7 +149,7 @@ test('an answer too many is not given to another after the process has stood sti
   const port = await listenOnFreePort(plain);
   const ask = async (person: string) => {
     const of = new URL(`http://127.0.0.1:${port}/${person}`);
-    return (await httpRequest(of, { ...READ, credential: person, limit: limitOf() })).body.toString();
+    return (await httpRequest(of, { ...READ, owner: person, limit: limitOf() })).body.toString();
   };
   expect(await ask('ada')).toBe('ada');
   sendTooMany();
@@ -157,10 +157,10 @@ test('an answer too many is not given to another after the process has stood sti
   expect(await ask('bob')).toBe('bob');
 });
 
-test('a connection is used at once for the same credential, and a moment later for another', async () => {
+test('a connection is used at once for the same owner, and a moment later for another', async () => {
   answer = (_request, response) => response.end('ok');
-  const ask = (credential: string) => httpRequest(url, { ...READ, credential, limit: limitOf() });
-  for (const credential of ['alice', 'alice', 'bob']) await ask(credential);
+  const ask = (owner: string) => httpRequest(url, { ...READ, owner, limit: limitOf() });
+  for (const owner of ['alice', 'alice', 'bob']) await ask(owner);
   expect(sockets[1]).toBe(sockets[0]);
   expect(sockets[2]).not.toBe(sockets[0]);
   await setTimeout(150);
