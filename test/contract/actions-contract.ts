@@ -546,10 +546,10 @@ export function describeActions(current: () => StoreUnderTest): void {
       });
 
       it('of one action count as one, however many of them are sealed', async () => {
-        await started({ args: `${SEALED}a.b`, summary: `${SEALED}a.c` });
-        await started({ args: `${SEALED}b.b`, summary: `${SEALED}b.c` });
-        expect(await store.countTokens(SEALED)).toBe(2);
-        expect(await store.countTokens(`${SEALED}a.`)).toBe(1);
+        const mark = `${SEALED}keykey_1.`;
+        await started({ args: `${mark}b`, summary: `${mark}c` });
+        await started({ args: `${mark}d`, summary: 'plain' });
+        expect((await store.countSeals()).get(mark)).toEqual({ texts: 3, tokens: 2 });
       });
     });
   });

@@ -670,7 +670,7 @@ async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices):
     actions: await store.actions.list({ limit: 1000 }),
     ofTurns: await Promise.all(['t1', 't2', 't3'].map((turn) => store.actions.ofTurn(turn))),
     pending: await Promise.all(session_ids.map((id) => store.actions.pendingIn(id))),
-    tokens: await store.countTokens(''),
+    tokens: [...(await store.countSeals())].sort(),
   };
 }
 

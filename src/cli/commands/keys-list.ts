@@ -19,7 +19,12 @@ export const command = defineCommand({
   },
   json: true,
   async run({ options, out }) {
-    const read = () => withStore(options, (store, settings) => sealingKeys(settings, store), 'links');
+    const read = () =>
+      withStore(
+        options,
+        async (store, settings) => sealingKeys(settings, store && (await store.countSeals())),
+        'links',
+      );
     const items = await printStored(out, KEY_COLUMNS, { none: 'There is no key.', read });
     for (const unused of unusedKeys(items))
       out.note(`Key ${unused.key} in ${unused.source} is no longer used. ${howToRemove(unused)}`);

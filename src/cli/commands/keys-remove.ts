@@ -24,7 +24,7 @@ export const command = defineCommand({
       options,
       async (store, settings) => {
         const path = keyFilePath(settings.STATE_DIR);
-        const keys = await sealingKeys(settings, store);
+        const keys = await sealingKeys(settings, store && (await store.countSeals()));
         const found = keys.find(({ key }) => key === id);
         if (found?.source === KEY_SETTING)
           throw failed(`key ${id} is in ${KEY_SETTING}, which agentd does not change`, howToRemove(found));

@@ -8,13 +8,14 @@ import {
   readKeyFile,
 } from '../identity/key-file.ts';
 import {
+  countSealed,
   listMarks,
   lostKey,
   openAdministratorSeal,
   openSeal,
   parseKeyId,
-  SEALED,
   type Seal,
+  type SealCount,
 } from '../identity/seal.ts';
 import { sharesStore } from '../settings/backends.ts';
 import type { SettingProblem } from '../settings/problem.ts';
@@ -27,7 +28,7 @@ export type { Seal };
 export { changeKeyFile, isSealingOff, KeyFileUnchanged, keyFilePath, keyList, openAdministratorSeal };
 
 /** Seals of a store that has no key yet: makes the key that the first start of the daemon would make. */
-export function makeSeal(settings: Settings, store: Pick<Store, 'countTokens'>): Promise<Seal> {
+export function makeSeal(settings: Settings, store: Pick<Store, 'countSeals'>): Promise<Seal> {
   return openSeal(settings, store, { info() {}, warn() {} });
 }
 
@@ -71,11 +72,11 @@ export const KEY_SETTING = 'TOKEN_ENCRYPTION_KEY';
 
 /**
  * All keys: first the key that seals, and last the unknown keys that have sealed texts.
- * @param store null if nothing is stored
+ * @param sealed as of `Store.countSeals`; null if nothing is stored
  */
 export async function sealingKeys(
   settings: Settings,
-  store: Pick<Store, 'countSeals'> | null,
+  sealed: ReadonlyMap<string, SealCount> | null,
 ): Promise<SealingKey[]> {
   const { TOKEN_ENCRYPTION_KEY: set, STATE_DIR } = settings;
   const file = await readKeyFile(STATE_DIR);
@@ -85,7 +86,7 @@ export async function sealingKeys(
     ...listMarks(file?.keys).map((mark) => ({ mark, source: file?.path ?? null })),
   ];
   const sealsNone = isOff || (set === undefined && sharesStore(settings));
-  const counts = new Map(await store?.countSeals());
+  const counts = new Map([...(sealed ?? [])].map(([mark, { texts }]) => [mark, texts]));
   const keys: SealingKey[] = [];
   for (const { mark, source } of known) {
     if (keys.some(({ key }) => key === parseKeyId(mark))) continue;
@@ -121,9 +122,6 @@ export type SealingCondition =
       keys: readonly SealingKey[];
     };
 
-/** The beginning of every JWT: `{"` in base64url. */
-const UNSEALED = 'eyJ';
-
 /**
  * Examines the sealing of a store. Creates no key.
  * @param store null if the store does not open
@@ -137,20 +135,18 @@ export async function examineSealing(settings: Settings, store: Store | null): P
   if (set === undefined && file === null)
     return { hasKey: false, isShared, lost: store && (await lostKey(settings, store)) };
   const isOff = isSealingOff(set);
+  const counts = store && (await store.countSeals());
   const marks = new Set([...listMarks(isOff ? undefined : set), ...listMarks(file?.keys)]);
   return {
     hasKey: true,
     isOff,
     source: set === undefined && file !== null ? file.path : KEY_SETTING,
     loose: file === null || file.loose === null ? null : { path: file.path, warning: file.loose },
-    tokens: store && (await countTokens(store, marks)),
-    keys: store === null || isOff ? [] : await sealingKeys(settings, store),
+    tokens: counts && {
+      sealed: countSealed(counts),
+      readable: countSealed(new Map([...counts].filter(([mark]) => marks.has(mark)))),
+      unsealed: counts.get('')?.tokens ?? 0,
+    },
+    keys: counts === null || isOff ? [] : await sealingKeys(settings, counts),
   };
-}
-
-async function countTokens(store: Store, marks: ReadonlySet<string>) {
-  const sealed = await store.countTokens(SEALED);
-  const counts = await Promise.all([...marks].map((mark) => store.countTokens(mark)));
-  const readable = counts.reduce((sum, count) => sum + count, 0);
-  return { sealed, readable, unsealed: await store.countTokens(UNSEALED) };
 }

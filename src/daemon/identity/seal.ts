@@ -150,9 +150,17 @@ function deriveKeys(keys: Secret | undefined) {
   });
 }
 
-/** Counts the live tokens whose stored value begins with the prefix. */
-interface TokenCounts {
-  countTokens(prefix: string): Promise<number>;
+/** How many stored texts a key has sealed. */
+export interface SealCount {
+  /** Live tokens, texts of actions, comments and recordings. */
+  texts: number;
+  /** Live tokens, and actions, each once. */
+  tokens: number;
+}
+
+interface SealCounts {
+  /** By mark (`Store.countSeals`). */
+  countSeals(): Promise<ReadonlyMap<string, SealCount>>;
 }
 
 export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'> &
@@ -168,7 +176,7 @@ export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'> 
  */
 export async function openSeal(
   settings: SealSettings,
-  store: TokenCounts,
+  store: SealCounts,
   log: Pick<Log, 'warn' | 'info'>,
 ): Promise<Seal> {
   let file = await readKeyFile(settings.STATE_DIR);
@@ -212,9 +220,9 @@ export async function openAdministratorSeal(settings: SealSettings): Promise<Adm
  */
 export async function lostKey(
   { STATE_DIR }: SealSettings,
-  store: TokenCounts,
+  store: SealCounts,
 ): Promise<SettingProblem | null> {
-  const sealed = await store.countTokens(SEALED);
+  const sealed = countSealed(await store.countSeals());
   if (sealed === 0) return null;
   const path = keyFilePath(STATE_DIR);
   return {
@@ -224,6 +232,11 @@ export async function lostKey(
     problem: `is not set, there is no ${path}, and the store contains ${sealed} sealed ${sealed === 1 ? 'token' : 'tokens'}`,
     right: `the key that sealed them, as TOKEN_ENCRYPTION_KEY or in that file: ${newKeyAdvice(path)}`,
   };
+}
+
+/** The number of tokens that any key has sealed. @param counts as of `Store.countSeals` */
+export function countSealed(counts: ReadonlyMap<string, SealCount>): number {
+  return [...counts].reduce((sum, [mark, { tokens }]) => (mark === '' ? sum : sum + tokens), 0);
 }
 
 /**

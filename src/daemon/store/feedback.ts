@@ -3,7 +3,7 @@ import { type Session, type StoredTurn, sessionTag } from '../session/session.ts
 import { DONE_MS } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { findSession, SESSION } from './sessions/session-document.ts';
-import { listed, stepsOf } from './steps.ts';
+import { firstOf, stepsOf } from './steps.ts';
 
 /**
  * What people thought of answers: one rating for each turn. A rating ends with the trace of its turn. Comments are
@@ -137,20 +137,18 @@ export function feedbackStore(
       const sent = tx.get(SENT_ANSWER, sentKey(platform, sent_id));
       return sent && { turn_id: sent.turn_id, session_id: sent.session_id };
     }),
-    list: async ({ platform, rating, since = 0, limit }) =>
-      (
-        await listed(
-          kernel,
-          FEEDBACK,
-          ({ feedback }) =>
-            feedback.rated_at >= since &&
-            (platform === undefined || feedback.platform === platform) &&
-            (rating === undefined || feedback.rating === rating),
-        )
-      )
-        .map(({ feedback }) => feedback)
-        .sort((a, b) => b.rated_at - a.rated_at || (a.turn_id < b.turn_id ? 1 : -1))
-        .slice(0, limit),
+    list: async ({ platform, rating, since = 0, limit }) => {
+      const found = await firstOf(kernel, FEEDBACK, {
+        isMeant: ({ feedback }) =>
+          feedback.rated_at >= since &&
+          (platform === undefined || feedback.platform === platform) &&
+          (rating === undefined || feedback.rating === rating),
+        compare: ({ feedback: a }, { feedback: b }) =>
+          b.rated_at - a.rated_at || (a.turn_id < b.turn_id ? 1 : -1),
+        limit,
+      });
+      return found.map(({ feedback }) => feedback);
+    },
   };
 }
 

@@ -17,3 +17,25 @@ export async function listed<T>(
   for await (const { doc } of kernel.scan(kind)) if (isMeant(doc)) found.push(doc);
   return found;
 }
+
+/** How many documents more than the limit are held until they are sorted. */
+const SPARE = 1000;
+
+/**
+ * The first documents of a kind in an order that has no index. Reads all documents, but holds only few of them at a time.
+ * @param compare as for `Array.sort`
+ */
+export async function firstOf<T>(
+  kernel: Kernel,
+  kind: Kind<T, unknown>,
+  { isMeant, compare, limit }: { isMeant(doc: T): boolean; compare(a: T, b: T): number; limit: number },
+): Promise<T[]> {
+  let found: T[] = [];
+  const cut = () => found.sort(compare).slice(0, limit);
+  for await (const { doc } of kernel.scan(kind)) {
+    if (!isMeant(doc)) continue;
+    found.push(doc);
+    if (found.length >= limit + SPARE) found = cut();
+  }
+  return cut();
+}

@@ -1,4 +1,5 @@
 import type { TokenOrigin } from '../identity/identity.ts';
+import type { SealCount } from '../identity/seal.ts';
 import { actionStore } from './actions/action-steps.ts';
 import type { ActionStore } from './actions/actions.ts';
 import { type AuditStore, auditStore, LINES } from './audit.ts';
@@ -113,15 +114,10 @@ export interface Store {
   /** Writes to the store. Resolves if that succeeds. */
   check(): Promise<void>;
   /**
-   * The number of live tokens (of links, codes, sessions and streams) and of actions that begin with this prefix as
-   * they are stored. For an action, only the arguments are compared. Comments are not counted.
+   * How many texts each key has sealed, by the mark at their beginning (seal.ts). Unsealed ones are counted under ''. Reads
+   * every token and text, but no content of a recording.
    */
-  countTokens(prefix: string): Promise<number>;
-  /**
-   * How many live tokens, texts of actions, comments and recordings each key has sealed, by the mark at their beginning
-   * (seal.ts). Unsealed ones are counted under ''. Reads every token and text, but no content of a recording.
-   */
-  countSeals(): Promise<ReadonlyMap<string, number>>;
+  countSeals(): Promise<ReadonlyMap<string, SealCount>>;
   /**
    * The live tokens of links, codes, sessions and streams, the texts of actions, and comments, that do not begin with
    * this prefix, in batches of limited size. A batch may be empty, so that a caller who has to stop can do so.

@@ -125,7 +125,11 @@ describe('the seal of the daemon', () => {
   /** Opens the seal with this many sealed tokens in the store. */
   const sealOf = (settings: Partial<SealSettings> = {}, stored = 0) => {
     const all: SealSettings = { STATE_DIR: directory, TOKEN_ENCRYPTION_KEY: undefined, ...settings };
-    return openSeal(all, { countTokens: async () => stored }, log as never);
+    return openSeal(
+      all,
+      { countSeals: async () => new Map([['sealed.v1.keykey_1.', { texts: stored, tokens: stored }]]) },
+      log as never,
+    );
   };
   const sealed = (byte: number) => createSeal(new Secret(key(byte))).close('a.b.c', 'record');
   beforeEach(() => {

@@ -61,7 +61,8 @@ describe('sealing', () => {
     await settled();
   }
   const settled = () => new Promise((resolve) => setImmediate(resolve));
-  const byKey = async () => Object.fromEntries(await store.countSeals());
+  const byKey = async () =>
+    Object.fromEntries([...(await store.countSeals())].map(([mark, { texts }]) => [mark, texts]));
   const [ofOld, ofNew] = [old.marks[0] as string, next.marks[0] as string];
 
   async function storeEverything(sealed: Seal) {

@@ -3,7 +3,7 @@ import type { SessionClaim } from '../claims/claims.ts';
 import { holdsKey, noteStarted } from '../idempotency.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { declinedIn, findSession, noteDeclined } from '../sessions/session-document.ts';
-import { listed, stepsOf } from '../steps.ts';
+import { firstOf, stepsOf } from '../steps.ts';
 import {
   ACTION,
   actionsOfQuestion,
@@ -54,11 +54,14 @@ export function actionStore(
     ofTurn: step(actionsOfTurn),
     sentIn: step(sentIn),
     wroteSince: step(wroteSince),
-    list: async (filter) =>
-      (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
-        .sort((a, b) => b.serial - a.serial)
-        .slice(0, filter.limit)
-        .map(({ action }) => action),
+    list: async (filter) => {
+      const found = await firstOf(kernel, ACTION, {
+        isMeant: ({ action }) => isListed(action, filter),
+        compare: (a, b) => b.serial - a.serial,
+        limit: filter.limit,
+      });
+      return found.map(({ action }) => action);
+    },
   };
 }
 

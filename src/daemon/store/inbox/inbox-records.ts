@@ -2,7 +2,7 @@ import { dropUnasked } from '../actions/questions.ts';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { endTurnQuestion } from '../links/waiting-questions.ts';
-import { listed, stepsOf } from '../steps.ts';
+import { firstOf, listed, stepsOf } from '../steps.ts';
 import type { InboxCount, InboxMessage, InboxStore } from './inbox.ts';
 import {
   dropMessage,
@@ -25,11 +25,12 @@ export function inboxRecords(
   const step = stepsOf(kernel);
   return {
     list: async ({ states, limit }) => {
+      const isMeant = ({ message }: StoredMessage) => states.includes(message.state);
       const isOpen = states.every((state) => state !== 'done' && state !== 'failed');
       const found = isOpen
-        ? await kernel.step((tx) => openMessages(tx, bounds))
-        : await listed(kernel, MESSAGE, ({ message }) => states.includes(message.state));
-      return newestFirst(found.filter(({ message }) => states.includes(message.state))).slice(0, limit);
+        ? (await kernel.step((tx) => openMessages(tx, bounds))).filter(isMeant).sort(byAge)
+        : await firstOf(kernel, MESSAGE, { isMeant, compare: byAge, limit });
+      return found.slice(0, limit).map(({ message }) => message);
     },
     counts: step((tx) => counts(tx, bounds)),
     find: step((tx, id) => tx.get(MESSAGE, id)?.message ?? null),
@@ -56,7 +57,8 @@ function search(tx: Tx, id: string, bounds: InboxBounds): InboxMessage[] {
     (stored): stored is StoredMessage => stored !== null && isNamed(stored.message, id),
   );
   const distinct = new Map(found.map((stored) => [stored.message.id, stored]));
-  return newestFirst([...distinct.values()]).slice(0, INBOX_FOUND_MAX);
+  const newest = [...distinct.values()].sort(byAge).slice(0, INBOX_FOUND_MAX);
+  return newest.map(({ message }) => message);
 }
 
 function retry(tx: Tx, id: string): boolean {
@@ -144,8 +146,9 @@ function begunAnew(message: InboxMessage, now: number): InboxMessage {
   };
 }
 
-function newestFirst(found: readonly StoredMessage[]): InboxMessage[] {
-  return [...found].sort((one, other) => other.serial - one.serial).map(({ message }) => message);
+/** Newest first. */
+function byAge(one: StoredMessage, other: StoredMessage): number {
+  return other.serial - one.serial;
 }
 
 function countGroup(group: readonly StoredMessage[]): InboxCount {

@@ -1,4 +1,4 @@
-import { readMark } from '../../identity/seal.ts';
+import { readMark, type SealCount } from '../../identity/seal.ts';
 import { type Session, sessionTag } from '../../session/session.ts';
 import { ACTION } from '../actions/action-document.ts';
 import { FEEDBACK } from '../feedback.ts';
@@ -22,26 +22,22 @@ export type StoredToken = { token: string } & (
   | { kind: 'feedback'; turn_id: string }
 );
 
-type TokenSteps = Pick<Store, 'countTokens' | 'countSeals' | 'storedTokens' | 'replaceToken'>;
+type TokenSteps = Pick<Store, 'countSeals' | 'storedTokens' | 'replaceToken'>;
 
 /** How many records one batch covers. */
 const BATCH = 500;
 
 export function tokenSteps(kernel: Kernel): TokenSteps {
   return {
-    async countTokens(prefix) {
-      let count = 0;
-      const isCounted = (token: StoredToken) =>
-        token.kind === 'action' ? token.field === 'args' : token.kind !== 'feedback';
-      for await (const tokens of allTokens(kernel))
-        count += tokens.filter((token) => isCounted(token) && token.token.startsWith(prefix)).length;
-      return count;
-    },
     async countSeals() {
-      const counts = new Map<string, number>();
-      const count = (mark: string) => counts.set(mark, (counts.get(mark) ?? 0) + 1);
-      for await (const tokens of allTokens(kernel)) for (const { token } of tokens) count(readMark(token));
-      for await (const { doc } of kernel.scan(RECORDING)) count(doc.sealed_with);
+      const counts = new Map<string, SealCount>();
+      const count = (mark: string, isToken: boolean) => {
+        const { texts, tokens } = counts.get(mark) ?? { texts: 0, tokens: 0 };
+        counts.set(mark, { texts: texts + 1, tokens: tokens + (isToken ? 1 : 0) });
+      };
+      for await (const texts of allTokens(kernel))
+        for (const text of texts) count(readMark(text.token), isToken(text));
+      for await (const { doc } of kernel.scan(RECORDING)) count(doc.sealed_with, false);
       return counts;
     },
     async *storedTokens(unlike) {
@@ -57,6 +53,11 @@ export function tokenSteps(kernel: Kernel): TokenSteps {
     },
     replaceToken: (token, value) => kernel.step((tx) => replaceToken(tx, token, value)),
   };
+}
+
+/** Whether it is a token, or the text that stands for its action. */
+function isToken(text: StoredToken): boolean {
+  return text.kind === 'action' ? text.field === 'args' : text.kind !== 'feedback';
 }
 
 /** The tokens of each record that may have some. */

@@ -14,7 +14,7 @@ import {
 import type { SessionClaim, SessionPlace } from '../claims/claims.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
-import { listed, stepsOf } from '../steps.ts';
+import { firstOf, stepsOf } from '../steps.ts';
 import {
   dropSession,
   findSession,
@@ -118,11 +118,15 @@ export function sessionStore(kernel: Kernel): SessionStore {
     history: async (session_id, reader, limit) =>
       shownTurns(reader, await readTurns(session_id)).slice(-limit),
     turns: readTurns,
-    list: async ({ among = [{}], limit }) =>
-      (await listed(kernel, SESSION, ({ session }) => among.some((one) => belongsTo(session, one))))
-        .map(({ session }) => session)
-        .sort((a, b) => b.last_active_at - a.last_active_at || b.created_at - a.created_at)
-        .slice(0, limit),
+    list: async ({ among = [{}], limit }) => {
+      const found = await firstOf(kernel, SESSION, {
+        isMeant: ({ session }) => among.some((one) => belongsTo(session, one)),
+        compare: ({ session: a }, { session: b }) =>
+          b.last_active_at - a.last_active_at || b.created_at - a.created_at,
+        limit,
+      });
+      return found.map(({ session }) => session);
+    },
     end: step((tx, session_id) => {
       const stored = findSession(tx, session_id);
       if (stored !== null) endSession(tx, stored);
