@@ -314,6 +314,11 @@ export class Documents {
   committed(): void {
     this.settle();
     this.#undo.length = 0;
+    this.dropUnused();
+  }
+
+  /** Drops documents from memory if they take too much. Called after each step or commit. */
+  dropUnused(): void {
     this.#held.dropUnused(
       (entry) => !this.isOnlyHere(entry),
       (entry) => this.#remove(entry),

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const HELD_MAX = Math.min(128 * MIB, Math.max(16 * MIB, memorySize() / 32));
 /** Approximately what an entry takes besides its text. */
 const ENTRY_SIZE = 400;
-/** How many entries are looked at after a commit. It limits how long the event loop is blocked. */
+/** How many entries are looked at at a time. It limits how long the event loop is blocked. */
 const LOOKS = 2000;
 /** If the entries take this many times as much as they may, all of them are looked at. */
 const FAR = 1.25;
@@ -52,7 +52,7 @@ export class HeldEntries {
     this.size -= ENTRY_SIZE;
   }
 
-  /** After a commit: drops entries that were not used for long if all take too much. */
+  /** Drops entries that were not used for long if all take too much. */
   dropUnused(mayBeDropped: (entry: Entry) => boolean, drop: (entry: Entry) => void): void {
     const looks = this.size > FAR * this.#max ? 2 * this.#count : LOOKS;
     for (let look = 0; look < looks && this.size > this.#max; look++) {

@@ -149,8 +149,11 @@ export class SqliteKernel implements Kernel {
       return promise as Promise<R>;
     }
     if (this.#isTogether) this.#answer(member);
-    else if (isKept()) this.#answer(member);
-    else if (lazy && (onlyClaims || this.#failure === null)) {
+    else if (isKept()) {
+      this.#answer(member);
+      // A command that only reads makes no commit.
+      this.documents.dropUnused();
+    } else if (lazy && (onlyClaims || this.#failure === null)) {
       this.#answer(member);
       this.#waiting.push(member);
       this.#schedule.lazily();
