@@ -48,6 +48,8 @@ async function sessionsOf(store: SqliteStore): Promise<string[]> {
 /** The id of the daemon's user, for tests that run as root. */
 const USER = 10001;
 
+const NOW = expect.any(Number);
+
 describe('a backup', () => {
   it.skipIf(process.getuid?.() !== 0)(
     'that root restores belongs to the owner of the directory',
@@ -81,30 +83,33 @@ describe('a backup', () => {
   );
 
   it.each([
-    ['a pending question as withdrawn', false, 'withdrawn'],
-    ['a confirmed action as unknown', true, 'unknown'],
-  ])('restores %s, because it may have been carried out after the backup', async (_, isConfirmed, state) => {
-    let store = open();
-    const session = aSession(clock.now());
-    await saveSession(store, session);
-    const claim = await store.sessions.claim(session.session_id);
-    if (claim === null) throw new Error('the session was already claimed');
-    const pending = aPendingAction(session);
-    const { action_id } = pending;
-    const turn = { record: aTurn(), ttl_ms: 60_000 };
-    await store.commitTurn(claim, { turn, trace: aTrace(session), pending: [pending] });
-    const answer = { confirmed: [action_id], declined: [], answered_at: clock.now() };
-    if (isConfirmed) expect(await store.actions.answer(claim, answer, 'turn')).toBe('settled');
-    await store.maintenance.backup(backup);
-    expect(await store.actions.settle(claim, action_id, 'started', 'turn')).toBe('settled');
-    await store.close();
+    ['a pending question as withdrawn', false, { state: 'withdrawn', started_at: null }],
+    ['a confirmed action as sent, with an unknown outcome', true, { state: 'unknown', started_at: NOW }],
+  ])(
+    'restores %s, because it may have been carried out after the backup',
+    async (_, isConfirmed, restored) => {
+      let store = open();
+      const session = aSession(clock.now());
+      await saveSession(store, session);
+      const claim = await store.sessions.claim(session.session_id);
+      if (claim === null) throw new Error('the session was already claimed');
+      const pending = aPendingAction(session);
+      const { action_id } = pending;
+      const turn = { record: aTurn(), ttl_ms: 60_000 };
+      await store.commitTurn(claim, { turn, trace: aTrace(session), pending: [pending] });
+      const answer = { confirmed: [action_id], declined: [], answered_at: clock.now() };
+      if (isConfirmed) expect(await store.actions.answer(claim, answer, 'turn')).toBe('settled');
+      await store.maintenance.backup(backup);
+      expect(await store.actions.settle(claim, action_id, 'started', 'turn')).toBe('settled');
+      await store.close();
 
-    await restoreSqliteStore(path, backup);
-    store = open();
-    expect(await store.actions.pendingIn(session.session_id)).toEqual([]);
-    expect(await store.actions.find(action_id)).toMatchObject({ state });
-    await store.close();
-  });
+      await restoreSqliteStore(path, backup);
+      store = open();
+      expect(await store.actions.pendingIn(session.session_id)).toEqual([]);
+      expect(await store.actions.find(action_id)).toMatchObject(restored);
+      await store.close();
+    },
+  );
 
   it('contains everything that was committed, is readable only by its owner, and can be restored', async () => {
     const store = open();

@@ -6,6 +6,7 @@ import {
   askedBy,
   change,
   isPending,
+  noteWrite,
   pendingFor,
   pendingIn,
   pendingOf,
@@ -145,8 +146,11 @@ export async function endUnsent(kernel: Kernel): Promise<void> {
     await kernel.step((tx) => {
       const stored = tx.get(ACTION, key);
       if (stored?.action.state === 'pending') withdraw(tx, stored);
-      else if (stored?.action.state === 'confirmed')
-        change(tx, stored, { state: 'unknown', attempt: 1, finished_at: tx.now });
+      else if (stored?.action.state === 'confirmed') {
+        const now = tx.now;
+        change(tx, stored, { state: 'unknown', attempt: 1, started_at: now, finished_at: now });
+        noteWrite(tx, key, stored.action.session_tag, stored.expires_at);
+      }
     });
   }
 }
