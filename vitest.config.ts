@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './test/support/longest-first.ts';
+import { ByProject } from './test/support/by-project.ts';
 import { E2E, MOCKING, SLOW_MOCKING, SLOW_NATIVE, UNIT } from './test/support/suites.ts';
 
 const SRC = `${import.meta.dirname}/src`;
@@ -25,21 +25,22 @@ export default defineConfig({
   test: {
     environment: 'node',
     globalSetup: './test/support/temporary-files.ts',
+    // In this order: the longest first.
     projects: [
-      { extends: true, test: { name: 'unit', ...UNIT, ...NATIVE } },
-      { extends: true, test: { name: 'mocking', include: MOCKING } },
-      { extends: true, test: { name: 'slow', include: SLOW_NATIVE, ...NATIVE } },
-      { extends: true, test: { name: 'slow-mocking', include: SLOW_MOCKING } },
       // A loaded server of continuous integration stretches times between processes that no test expects. The last
       // lines of the run name each test that needed its second attempt.
       { extends: true, test: { name: 'e2e', ...E2E, ...NATIVE, retry: process.env.CI ? 1 : 0 } },
+      { extends: true, test: { name: 'slow', include: SLOW_NATIVE, ...NATIVE } },
+      { extends: true, test: { name: 'slow-mocking', include: SLOW_MOCKING } },
+      { extends: true, test: { name: 'unit', ...UNIT, ...NATIVE } },
+      { extends: true, test: { name: 'mocking', include: MOCKING } },
     ],
     // Only for tests that hang: how long a sound test takes is up to the machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
     maxWorkers: 4,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: ByProject },
     reporters: ['default', './test/support/closing-line.ts'],
   },
 });
