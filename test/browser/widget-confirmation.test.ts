@@ -132,8 +132,9 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('is declined with its second button', async () => {
+  it('is declined with its second button, also after the page was reloaded', async () => {
     const visitor = await asked();
+    await visitor.page.reload();
     await buttons(visitor).getByRole('button', { name: 'Decline' }).click();
     await outcome(visitor, /^Declined at \d/);
     expect(chat.received.at(-1)?.body).toMatchObject({ metadata: { confirm: { approve: false } } });
@@ -186,8 +187,14 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(await buttons(visitor).count()).toBe(0);
   });
 
-  it('can be reached and answered with the keyboard, and the focus returns to the field', async () => {
+  it('is announced to screen readers, can be reached and answered with the keyboard, and the focus returns to the field', async () => {
     const visitor = await asked();
+    await visitor.chat.getByRole('log').locator('p', { hasText: HINT }).waitFor();
+    const lines = await visitor.heard();
+    expect(lines.slice(-2)).toEqual([
+      'Cancel order 1004. Item. Punched cards, 500. Reason. <b>too</b> late',
+      HINT,
+    ]);
     await visitor.field.focus();
     for (const name of ['Decline', 'Cancel order']) {
       await visitor.page.keyboard.press('Shift+Tab');
@@ -198,16 +205,6 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(
       await visitor.field.evaluate((field) => field === (field.getRootNode() as ShadowRoot).activeElement),
     ).toBe(true);
-  });
-
-  it('is announced to screen readers, with its buttons', async () => {
-    const visitor = await asked();
-    await visitor.chat.getByRole('log').locator('p', { hasText: HINT }).waitFor();
-    const lines = await visitor.heard();
-    expect(lines.slice(-2)).toEqual([
-      'Cancel order 1004. Item. Punched cards, 500. Reason. <b>too</b> late',
-      HINT,
-    ]);
   });
 
   it('is closed by another message, unless the answer asks it again', async () => {
@@ -238,13 +235,6 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     await buttons(visitor).waitFor();
     expect((await visitor.answer.textContent())?.trim()).toBe(LEAD);
     expect(visitor.complaints).toEqual([]);
-  });
-
-  it('keeps its buttons when the page is reloaded', async () => {
-    const visitor = await asked();
-    await visitor.page.reload();
-    await buttons(visitor).getByRole('button', { name: 'Cancel order' }).click();
-    await shows(visitor, 'It is done.');
   });
 
   it('is closed if the service says that it is no longer open, and the chat continues', async () => {
@@ -354,9 +344,9 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(await faults(visitor.page)).toEqual([]);
   });
 
-  it('names its tools by their titles, and says whose credentials they carried', async () => {
+  it('names its tools by their titles, says whose credentials they carried, and has no thumbs if the site leaves them out', async () => {
     chat.token = tokenFor('ada', { name: 'Ada Lovelace' });
-    chat.page.attributes = { 'data-token-url': '/token' };
+    chat.page.attributes = { 'data-token-url': '/token', 'data-feedback': 'off' };
     chat.script = (run) => {
       run.tool('shop_listOrders', 'started', { title: 'My orders' });
       run.tool('shop_listOrders', 'completed', { title: 'My orders', credentials: 'user' });
@@ -368,6 +358,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await shows(visitor, 'Two orders.');
     expect(await visitor.chat.locator('.tool').allTextContents()).toEqual(['My orders']);
     expect(await visitor.chat.locator('.meta').textContent()).toBe('As Ada Lovelace');
+    expect(await visitor.chat.getByRole('button', { name: 'Good answer' }).count()).toBe(0);
   });
 
   it('can be rated with a thumb, as the person who is signed in, and keeps its rating', async () => {
@@ -403,14 +394,6 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await visitor.page.reload();
     await visitor.chat.getByRole('button', { name: 'Good answer', pressed: true }).waitFor();
     expect(await thumb('Bad answer').getAttribute('aria-pressed')).toBe('false');
-  });
-
-  it('has no thumbs if the site leaves them out', async () => {
-    chat.page.attributes = { 'data-feedback': 'off' };
-    const visitor = await visit(browser.context, chat.url);
-    await visitor.say('hello');
-    await shows(visitor, 'hello');
-    expect(await visitor.chat.getByRole('button', { name: 'Good answer' }).count()).toBe(0);
   });
 
   it('offers sign-in if a tool needs it: with an event that the page can catch, else at the address of the site', async () => {

@@ -110,11 +110,11 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it.each([
-    { name: 'dark', attributes: { 'data-theme': 'dark' }, html: {} },
-    { name: 'rtl', attributes: {}, html: { dir: 'rtl', lang: 'ar' } },
-  ])('has no accessibility problems: $name', async ({ name, attributes, html }) => {
-    Object.assign(chat.page, { attributes: { 'data-token-url': '/token', ...attributes }, html });
+  it('has no accessibility problems in dark colors on a page that is rtl', async () => {
+    Object.assign(chat.page, {
+      attributes: { 'data-token-url': '/token', 'data-theme': 'dark' },
+      html: { dir: 'rtl', lang: 'ar' },
+    });
     chat.token = tokenFor('ada');
     const fake = answerCodes();
     const visitor = await visit(browser.context, chat.url);
@@ -122,14 +122,14 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     await visitor.chat.getByRole('button', { name: /^Continue on/ }).click();
     await visitor.chat.getByRole('button', { name: 'Get a code' }).click();
     await visitor.chat.getByText('ABCDE23456').waitFor();
-    await picture(visitor.page, `continue-${name}`);
+    await picture(visitor.page, 'continue-dark-rtl');
     expect(await faults(visitor.page)).toEqual([]);
     fake.state = 'claimed';
     await visitor.chat.getByText('Is this your chat?').waitFor();
     fake.links = [{ id: 'l1', channel: 'msgbot', masked_id: '…0111', name: 'Ada' }];
     fake.state = 'used';
     await visitor.chat.getByText('Connected chats').waitFor();
-    await picture(visitor.page, `continue-${name}-connected`);
+    await picture(visitor.page, 'continue-dark-rtl-connected');
     expect(await faults(visitor.page)).toEqual([]);
     expect(visitor.complaints).toEqual([]);
   });

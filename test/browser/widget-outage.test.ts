@@ -178,7 +178,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
     await expect.poll(() => visitor.heard()).toEqual(['Fine.']);
   });
 
-  it('shows that the service is unreachable before any message is sent, and when it is reachable again', async () => {
+  it('shows that the service is unreachable before any message is sent, also if a gateway answers 502, and when it is reachable again', async () => {
     chat.away = true;
     const visitor = await enter();
     await visitor.launcher.click();
@@ -190,12 +190,11 @@ describe.skipIf(withoutBrowser)('the header', () => {
     await expect
       .poll(() => visitor.heard())
       .toEqual(['No connection. Retrying…', 'Ready to help', 'No connection. Retrying…']);
-  });
-
-  it('shows that the service is unreachable if a gateway answers 502 instead', async () => {
+    chat.away = false;
+    await later(visitor, async () => (await status(visitor)) === 'Ready to help');
+    // A gateway answers instead.
     chat.refuse = ({ url, method }) =>
       url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
-    const visitor = await enter();
     await visitor.say('Hello');
     await visitor.status.filter({ hasText: 'No connection' }).waitFor();
     chat.refuse = () => null;

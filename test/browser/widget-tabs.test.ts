@@ -12,10 +12,11 @@ const { chat, browser } = openRoom({}, (chat) => {
 
 const enter = () => visit(browser.context, chat.url);
 const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
-const stored = ({ page }: Visitor) => page.evaluate(() => JSON.stringify({ ...localStorage }));
+const stored = ({ page }: Visitor) =>
+  page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]));
 
 describe.skipIf(withoutBrowser)('a conversation', () => {
-  it('continues in a new tab after the first tab was closed', async () => {
+  it('continues in a new tab after the first tab was closed, and the token is not stored', async () => {
     chat.token = tokenFor('ada');
     const first = await enter();
     await first.say('Hello');
@@ -28,6 +29,7 @@ describe.skipIf(withoutBrowser)('a conversation', () => {
     await second.say('And now?');
     await expect.poll(() => chat.received.length).toBe(2);
     expect(chat.received[1]?.body).toMatchObject({ session_id });
+    expect(await stored(second)).toContain('Hello');
     expect(await stored(second)).not.toContain(chat.token);
   });
 
@@ -146,11 +148,12 @@ describe.skipIf(withoutBrowser)('the element agentd-chat', () => {
 });
 
 describe.skipIf(withoutBrowser)('the package entry agentd/widget', () => {
-  it('loads the widget of the service with the options of the page, once', async () => {
+  it('says which script cannot be loaded, and then loads the widget with the options of the page, once', async () => {
     const ada = tokenFor('ada');
     const page = await browser.context.newPage();
     const entry = fileURLToPath(import.meta.resolve('agentd/widget'));
     await page.route(`${chat.url}/entry.js`, (route) => route.fulfill({ path: entry }));
+    await page.route(`${chat.url}/nowhere/**`, (route) => route.abort());
     const visitor = follow(page);
     await page.route(`${chat.url}/shop`, (route) =>
       route.fulfill({
@@ -159,8 +162,9 @@ describe.skipIf(withoutBrowser)('the package entry agentd/widget', () => {
       }),
     );
     await page.goto(`${chat.url}/shop`);
-    await page.evaluate(async (token) => {
+    const failure = await page.evaluate(async (token) => {
       const { loadWidget } = await import(new URL('/entry.js', location.href).href);
+      const failed = await loadWidget(`${location.origin}/nowhere`).catch(String);
       const options = { title: 'Shop help', token: () => token };
       const [controls, again] = await Promise.all([
         loadWidget(`${location.origin}/`, options),
@@ -168,30 +172,13 @@ describe.skipIf(withoutBrowser)('the package entry agentd/widget', () => {
       ]);
       if (controls !== again) throw new Error('there are two');
       controls.place(document.querySelector('#place'));
+      return failed;
     }, ada);
+    expect(failure).toBe(`Error: ${chat.url}/nowhere/webchat/widget.js cannot be loaded`);
     await visitor.chat.getByRole('heading', { name: 'Shop help' }).waitFor();
     await visitor.say('Hello');
     await shows(visitor, 'Fine.');
     expect(chat.lastRun.body).toMatchObject({ jwt_token: ada });
-    await page.close();
-  });
-
-  it('says which script cannot be loaded, and can be called again', async () => {
-    const page = await browser.context.newPage();
-    await page.route(`${chat.url}/entry.js`, (route) =>
-      route.fulfill({ path: fileURLToPath(import.meta.resolve('agentd/widget')) }),
-    );
-    await page.route(`${chat.url}/shop`, (route) =>
-      route.fulfill({ contentType: 'text/html', body: '<!doctype html><h1>A shop</h1>' }),
-    );
-    await page.route(`${chat.url}/nowhere/**`, (route) => route.abort());
-    await page.goto(`${chat.url}/shop`);
-    const outcomes = await page.evaluate(async () => {
-      const { loadWidget } = await import(new URL('/entry.js', location.href).href);
-      const failed = await loadWidget(`${location.origin}/nowhere`).catch(String);
-      return [failed, typeof (await loadWidget(location.origin)).open];
-    });
-    expect(outcomes).toEqual([`Error: ${chat.url}/nowhere/webchat/widget.js cannot be loaded`, 'function']);
     await page.close();
   });
 });

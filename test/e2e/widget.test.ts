@@ -9,6 +9,7 @@ import { type Visitor, visit } from '../browser/visitor.ts';
 import { startAgentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
+import { isThorough } from '../support/effort.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
 import { until } from '../support/until.ts';
 
@@ -109,21 +110,24 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(await visitor.chat.locator('.agent .body').allTextContents()).toEqual(['Half', 'Whole.']);
   });
 
-  it('sends a message that was written while the daemon was down, as soon as the daemon is running again', async () => {
-    const visitor = await visit(browser.context, origin);
-    await visitor.launcher.click();
-    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
-    await daemon.stop();
-    await visitor.say('away');
-    await visitor.chat.getByText('Not delivered').waitFor();
-    await visitor.status.filter({ hasText: 'No connection' }).waitFor();
-    dictation.say('away', 'Here I am.');
-    dictation.end('away');
-    daemon = await startDaemonHere({ directory, env: again() });
-    await shows(visitor, 'Here I am.');
-    await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
-    expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);
-  });
+  it.runIf(isThorough)(
+    'sends a message that was written while the daemon was down, as soon as the daemon is running again',
+    async () => {
+      const visitor = await visit(browser.context, origin);
+      await visitor.launcher.click();
+      await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+      await daemon.stop();
+      await visitor.say('away');
+      await visitor.chat.getByText('Not delivered').waitFor();
+      await visitor.status.filter({ hasText: 'No connection' }).waitFor();
+      dictation.say('away', 'Here I am.');
+      dictation.end('away');
+      daemon = await startDaemonHere({ directory, env: again() });
+      await shows(visitor, 'Here I am.');
+      await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
+      expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);
+    },
+  );
 
   it('requests the answer in one piece, at the configured path, if the daemon has no streams', async () => {
     const other = await startDaemonHere({
