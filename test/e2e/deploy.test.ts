@@ -8,7 +8,7 @@ import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { command } from '../support/command.ts';
 import { outputPattern, shownCommands } from '../support/console.ts';
-import { BIN } from '../support/daemon.ts';
+import { BIN, COMPILED, LAUNCH_OPTIONS } from '../support/daemon.ts';
 import { freePort } from '../support/free-ports.ts';
 import { withoutNotify } from '../support/notify-socket.ts';
 import { ServiceUnit } from '../support/service-unit.ts';
@@ -32,7 +32,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
     root = mkdtempSync(join(tmpdir(), 'agentd-deploy-'));
     for (const path of ['bin', 'etc/systemd/system', 'run', 'var/lib'])
       mkdirSync(join(root, path), { recursive: true });
-    const program = `#!/bin/sh\nexec "${process.execPath}" -- "${BIN}" "$@"\n`;
+    const program = `#!/bin/sh\nexec "${process.execPath}" ${LAUNCH_OPTIONS.join(' ')} -- "${BIN}" "$@"\n`;
     writeFileSync(join(root, 'bin/agentd'), program, { mode: 0o755 });
     const [http, admin] = [await freePort(), await freePort()];
     /** The paths and addresses on the page, each with its replacement in this test. */
@@ -51,7 +51,10 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
       const [word, ...rest] = line.split(' ');
       if (word === 'useradd') return '';
       if (word === 'systemctl') return systemctl(rest);
-      const options = { cwd: root, env: { PATH: `${root}/bin:${process.env.PATH}`, HOME: root } };
+      const options = {
+        cwd: root,
+        env: { ...COMPILED, PATH: `${root}/bin:${process.env.PATH}`, HOME: root },
+      };
       const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${here(line)}`], options);
       // The page does not show this warning. The test gets it because its root is in a directory that the units hide.
       return there(stdout).replace(/^warning: the service cannot read .*\n/, '');

@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { outputPattern, shownCommands } from '../support/console.ts';
-import { type Agentd, BIN, startAgentd } from '../support/daemon.ts';
+import { BIN, COMPILED, LAUNCH_OPTIONS } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 
 const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
 const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) => text ?? '');
@@ -17,26 +18,37 @@ const FOUND_SETTINGS = 'Using the settings of `serve --dev` in .agentd/env.\n';
 /** The maximum time for all commands of the README, in ms. They run one after the other, each as a separate program. */
 const HOOK_MS = 120_000;
 
-let daemon: Agentd;
+let daemon: DaemonHere;
 let outputs: string[];
 
 beforeAll(async () => {
-  daemon = await startAgentd({
-    args: ['--dev'],
-    env: { PORT: '0', WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' },
+  daemon = await startDaemonHere({
+    dev: true,
+    env: {
+      PORT: '0',
+      WEBCHAT_ENABLED: '',
+      JWT_SECRET_KEY: '',
+      JWT_ALGORITHM: '',
+      STATE_DIR: '',
+      SHUTDOWN_GRACE_SECONDS: '',
+    },
   });
   const programs = join(daemon.directory, 'programs');
   mkdirSync(programs);
-  writeFileSync(join(programs, 'agentd'), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, {
-    mode: 0o755,
-  });
+  writeFileSync(
+    join(programs, 'agentd'),
+    `#!/bin/sh\nexec "${process.execPath}" ${LAUNCH_OPTIONS.join(' ')} "${BIN}" "$@"\n`,
+    {
+      mode: 0o755,
+    },
+  );
   // One shell for all commands, like one terminal. A line that no command prints separates their outputs.
   const script = commands
     .map(({ line }) => `${line.replaceAll('http://127.0.0.1:8080', daemon.url)}\necho '=-='`)
     .join('\n');
   const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${script}`], {
     cwd: daemon.directory,
-    env: { PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
+    env: { ...COMPILED, PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
   });
   outputs = stdout
     .replaceAll(daemon.url, 'http://127.0.0.1:8080')

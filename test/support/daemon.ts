@@ -14,7 +14,7 @@ export const LAUNCH_OPTIONS =
  * The directory in which Node.js caches the compiled code of the build. The tests start the build many times, and the
  * cache makes each start a fifth cheaper. It is in `dist`, so that it is deleted with the build.
  */
-const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
+export const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
 
 /** At least 256 bits, as the settings require. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';

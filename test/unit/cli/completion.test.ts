@@ -61,25 +61,32 @@ const OFFERS: readonly [typed: string, offered: readonly string[]][] = [
 ];
 
 describe('agentd completion bash', () => {
-  const SAY = [
-    'source "$1"; shift',
-    'COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))',
-    '_agentd',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash
-    'for word in "${COMPREPLY[@]}"; do echo "$word"; done',
-  ].join('\n');
+  const quoted = (word: string) => `'${word}'`;
+  const complete = (words: readonly string[]) =>
+    [
+      `COMP_WORDS=(${words.map(quoted).join(' ')}) COMP_CWORD=${words.length - 1} COMPREPLY=()`,
+      '_agentd',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash
+      'for word in "${COMPREPLY[@]}"; do echo "$word"; done',
+      'echo =-=',
+    ].join('\n');
 
-  function offered(...words: string[]): string[] {
-    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', SAY, 'bash', script('bash'), ...words], {
+  /** The words that are offered for each of the lines. One shell completes them all. */
+  function offeredFor(lines: readonly (readonly string[])[]): string[][] {
+    const program = ['source "$1"', ...lines.map(complete)].join('\n');
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', program, 'bash', script('bash')], {
       cwd: directory,
       encoding: 'utf8',
     });
     expect(stderr).toBe('');
-    return stdout.split('\n').filter(Boolean).sort();
+    const outputs = stdout.split('=-=\n').slice(0, -1);
+    return outputs.map((output) => output.split('\n').filter(Boolean).sort());
   }
+  const offered = (...words: string[]) => offeredFor([words])[0];
 
-  it.each(OFFERS)('offers the right words after `%s`', (typed, expected) => {
-    expect(offered(...typed.split(' '))).toEqual([...expected].sort());
+  it('offers the right words', () => {
+    const offers = offeredFor(OFFERS.map(([typed]) => typed.split(' ')));
+    expect(offers).toEqual(OFFERS.map(([, expected]) => [...expected].sort()));
   });
 
   it('completes a value that bash has split at the equals sign', () => {
@@ -106,26 +113,31 @@ describe('agentd completion bash', () => {
 });
 
 describe.skipIf(skips('fish'))('agentd completion fish', () => {
-  it.each(OFFERS)('offers the right words after `%s`', (typed, expected) => {
+  it('offers the right words', () => {
+    const lines = OFFERS.map(([typed]) => `complete -C '${typed}'; echo =-=`).join('\n');
     const { stdout, stderr } = spawnSync(
       'fish',
-      ['--no-config', '-c', `source $argv[1]; complete -C $argv[2]`, script('fish'), typed],
+      ['--no-config', '-c', `source $argv[1]\n${lines}`, script('fish')],
       { cwd: directory, encoding: 'utf8', env: { ...process.env, HOME: directory } },
     );
     expect(stderr).toBe('');
-    const words = stdout
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => line.split('\t')[0]?.replaceAll('\\', ''));
-    expect(words.sort()).toEqual([...expected].sort());
+    const outputs = stdout.split('=-=\n').slice(0, -1);
+    const words = outputs.map((output) =>
+      output
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split('\t')[0]?.replaceAll('\\', ''))
+        .sort(),
+    );
+    expect(words).toEqual(OFFERS.map(([, expected]) => [...expected].sort()));
   });
 });
 
 describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
   const PROMPT = 'ready:';
 
-  /** Returns the command line after these keys and Enter. */
-  async function typed(keys: string): Promise<string> {
+  /** Returns the command lines after these keys and Enter each. */
+  async function typed(lines: readonly string[]): Promise<(string | undefined)[]> {
     await writeFile(
       join(directory, '.zshrc'),
       `PS1=${PROMPT}\nunsetopt beep\nautoload -Uz compinit\ncompinit -u -d "$ZDOTDIR/dump"\nsource '${script('zsh')}'\nagentd() { print -r -- "got<\${(j:|:)@}>" }\n`,
@@ -133,12 +145,14 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
     const terminal = new Terminal('exec zsh -d -i', { cwd: directory, env: { ZDOTDIR: directory } });
     try {
       await terminal.shows(PROMPT);
-      terminal.type(`${keys}\n`);
-      await terminal.shows('got<');
-      await terminal.shows(PROMPT);
+      for (const keys of lines) {
+        terminal.type(`${keys}\n`);
+        await terminal.shows('got<');
+        await terminal.shows(PROMPT);
+      }
       terminal.type('exit\n');
       await terminal.exited;
-      return /got<(.*)>/.exec(terminal.shown)?.[1] ?? '';
+      return [...terminal.shown.matchAll(/got<(.*)>/g)].map(([, line]) => line);
     } finally {
       await terminal.close();
     }
@@ -151,7 +165,7 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
     });
   });
 
-  it.runIf(HAS_TERMINALS || process.env.CI === 'true').each([
+  const TYPED = [
     ['agentd tok\tver\t--js\t', 'token|verify|--json'],
     ['agentd --config other.yaml gu\tres\tph\t', '--config|other.yaml|guard|reset|phonechat'],
     ['agentd logs --level=wa\t', 'logs|--level=warn'],
@@ -160,8 +174,9 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
     ['agentd link rem\tph\t', 'link|remove|phone'],
     ['agentd simulate tea\thello --bad\t', 'simulate|teamchat|hello|--bad-signature'],
     ['agentd status --env-file my\t', 'status|--env-file|my settings.yaml'],
-  ])('completes the keys %j', async (keys, line) => {
-    expect(await typed(keys)).toBe(line);
+  ] as const;
+  it.runIf(HAS_TERMINALS || process.env.CI === 'true')('completes keys', async () => {
+    expect(await typed(TYPED.map(([keys]) => keys))).toEqual(TYPED.map(([, line]) => line));
   });
 });
 

@@ -14,6 +14,7 @@ import { makePrivateDirectory } from '../../../src/daemon/files/make-directory.t
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { listenOnFreePort } from '../../support/free-ports.ts';
+import { rsaPair } from '../identity/make-token.ts';
 import { openAt } from '../store/state-directory.ts';
 
 describe('a check of another server', () => {
@@ -69,8 +70,7 @@ describe('a check of another server', () => {
   describe('for the key set of the issuer', () => {
     const settings = (): Settings =>
       ({ JWT_ALGORITHM: 'RS256', JWT_VERIFY_SIGNATURE: true, JWT_JWKS_URL: `${url}/keys` }) as Settings;
-    const rsa = (bits: number) =>
-      generateKeyPairSync('rsa', { modulusLength: bits }).publicKey.export({ format: 'jwk' });
+    const rsa = (bits: number) => rsaPair('first', bits).publicKey.export({ format: 'jwk' });
     const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 
     it.each([

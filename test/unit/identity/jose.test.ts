@@ -9,7 +9,7 @@ import { listenOnFreePort } from '../../support/free-ports.ts';
 import { CLAIMS, hs256, NOW, recordingLog, rs256, rsaPair, SETTINGS } from './make-token.ts';
 
 const one = rsaPair();
-const two = rsaPair();
+const two = rsaPair('second');
 const SECOND = 1000;
 const MINUTE = 60_000;
 /** A timeout that is long enough even on a busy machine. */
@@ -148,7 +148,7 @@ describe('a key set', () => {
     const keys = createKeySet(url);
     expect(await ask(keys, one.privateKey)).toMatchObject({ said: 'valid' });
     expect(await ask(keys, two.privateKey)).toMatchObject({ said: 'valid' });
-    expect(await ask(keys, rsaPair().privateKey)).toMatchObject({ said: 'Invalid Signature' });
+    expect(await ask(keys, rsaPair('third').privateKey)).toMatchObject({ said: 'Invalid Signature' });
   });
 
   it.each([
@@ -163,7 +163,7 @@ describe('a key set', () => {
   });
 
   it('does not use an RSA key that is too short', async () => {
-    const short = rsaPair(1024);
+    const short = rsaPair('short', 1024);
     publish(jwk(short.publicKey, { kid: '1' }));
     expect(await ask(createKeySet(url), short.privateKey, { kid: '1' })).toMatchObject({
       said: 'Invalid Signature',

@@ -117,7 +117,7 @@ describe('an RS256 key', () => {
   });
 
   it('does not accept the signature of another key', async () => {
-    expect(await verdict(rs256(rsaPair().privateKey), { ...RS256, JWT_PUBLIC_KEY: spki })).toBe(
+    expect(await verdict(rs256(rsaPair('third').privateKey), { ...RS256, JWT_PUBLIC_KEY: spki })).toBe(
       'Invalid Signature',
     );
   });
@@ -138,7 +138,7 @@ describe('an RS256 key', () => {
 
 describe('several keys', () => {
   const [old, next] = ['the-old-secret-of-at-least-256-bits-', 'the-next-secret-of-at-least-256-bits'];
-  const other = rsaPair();
+  const other = rsaPair('second');
   const otherSpki = other.publicKey.export({ type: 'spki', format: 'pem' }).toString();
 
   async function keyOf(token: string, settings: Partial<KeySettings>) {
@@ -185,12 +185,12 @@ describe('several keys', () => {
     for (const settings of [{ ...RS256, JWT_PUBLIC_KEY: text }, inSecret]) {
       expect(await keyOf(rs256(privateKey), settings)).toBe(1);
       expect(await keyOf(rs256(other.privateKey), settings)).toBe(2);
-      expect(await keyOf(rs256(rsaPair().privateKey), settings)).toBe('Invalid Signature');
+      expect(await keyOf(rs256(rsaPair('third').privateKey), settings)).toBe('Invalid Signature');
     }
   });
 
   it('of RS256 may be paths and PEM blocks in any order; a file may hold several blocks and other text', async () => {
-    const third = rsaPair();
+    const third = rsaPair('third');
     const path = join(folder, 'several.pem');
     const comments = Array.from({ length: 20 }, (_, at) => `comment ${at}`).join('\n');
     const thirdSpki = third.publicKey.export({ type: 'spki', format: 'pem' }).toString();
@@ -275,7 +275,7 @@ describe('several keys', () => {
       'a short key after a long one',
       {
         ...RS256,
-        JWT_PUBLIC_KEY: `${spki}${rsaPair(1024).publicKey.export({ type: 'spki', format: 'pem' })}`,
+        JWT_PUBLIC_KEY: `${spki}${rsaPair('short', 1024).publicKey.export({ type: 'spki', format: 'pem' })}`,
       },
       'contains an RSA key of 1024 bits',
     ],
@@ -358,7 +358,7 @@ describe('an unusable key', () => {
     ['no secret', { JWT_SECRET_KEY: undefined }, 'JWT_SECRET_KEY is not set: HS256 needs the signing secret'],
     [
       'a short RSA key',
-      { ...RS256, JWT_PUBLIC_KEY: pemOf(rsaPair(1024).publicKey, 'spki') },
+      { ...RS256, JWT_PUBLIC_KEY: pemOf(rsaPair('short', 1024).publicKey, 'spki') },
       `JWT_PUBLIC_KEY contains an RSA key of 1024 bits: ${right}`,
     ],
     [

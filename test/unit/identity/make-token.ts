@@ -29,7 +29,19 @@ export function rs256(key: KeyObject, payload: unknown = CLAIMS, header: object 
   return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')}`;
 }
 
-export const rsaPair = (modulusLength = 2048) => generateKeyPairSync('rsa', { modulusLength });
+const rsaPairs = new Map<string, { publicKey: KeyObject; privateKey: KeyObject }>();
+
+/** One RSA key for each name and length: making a key takes a tenth of a second. */
+export function rsaPair(
+  name = 'first',
+  modulusLength = 2048,
+): { publicKey: KeyObject; privateKey: KeyObject } {
+  const known = rsaPairs.get(`${name} ${modulusLength}`);
+  if (known) return known;
+  const pair = generateKeyPairSync('rsa', { modulusLength });
+  rsaPairs.set(`${name} ${modulusLength}`, pair);
+  return pair;
+}
 
 export const SETTINGS: TokenSettings & KeySettings & { JWT_DEBUG: boolean } = {
   JWT_ALGORITHM: 'HS256',

@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sessionBackend } from '../../../../src/daemon/settings/backends.ts';
@@ -12,14 +11,16 @@ import {
 import { findUnknownNames } from '../../../../src/daemon/settings/configure/unknown-names.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { readSources } from '../../../../src/daemon/settings/sources.ts';
+import { rsaPair } from '../../identity/make-token.ts';
 import { placeWith, SECRET, VALID } from '../place.ts';
 
-const rsa = (bits: number) =>
-  generateKeyPairSync('rsa', {
-    modulusLength: bits,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  });
+const rsa = (bits: number) => {
+  const { publicKey, privateKey } = rsaPair('first', bits);
+  return {
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+};
 const RSA = rsa(2048);
 
 async function refused(place: ConfigLocation): Promise<string[]> {
