@@ -43,7 +43,7 @@ import { sweepAll } from './store-writes.ts';
 // Each backend must give the same answers as the reference store, for any commands in any order.
 
 /** Number of runs for each backend; SAME_ANSWERS_RUNS=334 makes about 50,000 commands. */
-const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? effort(3, 334));
+const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? effort(1, 334));
 const COMMANDS = 150;
 const TRACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 

@@ -12,7 +12,7 @@ import { seededRandom } from '../support/random.ts';
 import { showSession } from '../support/session-view.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-const ROUNDS = effort(2, 20);
+const ROUNDS = effort(1, 20);
 
 /** A client that sends messages in sequence, each with its own key, and records which of them were answered. */
 interface Client {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
+import { effort } from '../support/effort.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { Gate } from '../support/gate.ts';
 import { inParallel } from '../support/pool.ts';
@@ -51,7 +52,7 @@ it('the daemon answers the messages of one session in the order of their arrival
 
 it('the daemon runs as many sessions in parallel as AGENT_CONCURRENCY allows, and no more', async () => {
   const { daemon } = await loaded({ AGENT_CONCURRENCY: '4' });
-  const answers = await inParallel(numbered(200), 100, (number) =>
+  const answers = await inParallel(numbered(effort(60, 200)), effort(30, 100), (number) =>
     post(daemon.url, { user_id: `user-${number}`, message: 'hello' }),
   );
 
@@ -60,7 +61,9 @@ it('the daemon runs as many sessions in parallel as AGENT_CONCURRENCY allows, an
   expect(Math.max(...at_once)).toBe(4);
 });
 
-it('the daemon acknowledges 200 webhooks that arrive at once while no run can end, and answers all of them later', async () => {
+const WEBHOOKS = effort(80, 200);
+
+it('the daemon acknowledges many webhooks that arrive at once while no run can end, and answers all of them later', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-load-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const exchange = await FakeExchange.start();
@@ -79,20 +82,20 @@ it('the daemon acknowledges 200 webhooks that arrive at once while no run can en
     );
 
   const began = performance.now();
-  const answers = await Promise.all(numbered(200).map(tell));
+  const answers = await Promise.all(numbered(WEBHOOKS).map(tell));
   const took = performance.now() - began;
-  expect(answers.map(({ status }) => status)).toEqual(numbered(200).map(() => 200));
+  expect(answers.map(({ status }) => status)).toEqual(numbered(WEBHOOKS).map(() => 200));
   expect(exchange.taken).toEqual([]);
   // Platforms wait three seconds for an answer. The bound is larger, because the machine of the tests may be busy.
   expect(took).toBeLessThan(60_000);
 
-  const all = exchange.until(() => exchange.taken.length === 200);
-  for (let released = 0; released < 200; released += 16) {
-    await gate.waiting(Math.min(16, 200 - released));
+  const all = exchange.until(() => exchange.taken.length === WEBHOOKS);
+  for (let released = 0; released < WEBHOOKS; released += 16) {
+    await gate.waiting(Math.min(16, WEBHOOKS - released));
     gate.release();
   }
   await all;
-  for (const number of numbered(200)) {
+  for (const number of numbered(WEBHOOKS)) {
     expect(exchange.textsTo(`t${number}`)).toEqual([expect.stringMatching(new RegExp(`: hold ${number}$`))]);
   }
 });

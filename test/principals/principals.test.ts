@@ -13,7 +13,7 @@ const principals = (...options: string[]) => runProgram(...PROGRAM, ...options);
 describe('an attacker, a victim and a colleague', () => {
   it.each(
     effort<string[][]>(
-      [['--histories', '70']],
+      [['--histories', '30']],
       [
         ['--histories', '170000', '--theme', 'web'],
         ['--histories', '30000', '--theme', 'chats'],
@@ -32,7 +32,7 @@ describe('an attacker, a victim and a colleague', () => {
     { timeout: 300_000 },
     async (name, { theme, shows }) => {
       const { code, stdout, stderr } = await principals(
-        ...['--defect', name, '--theme', theme, '--histories', String(effort(20, 10_000))],
+        ...['--defect', name, '--theme', theme, '--histories', String(effort(5, 10_000))],
       );
       expect([stdout, code], stderr).toEqual([expect.stringMatching(shows), 1]);
     },

@@ -14,16 +14,16 @@ const simulate = (...options: string[]) => runProgram(RUN, ...options);
 
 describe('two daemons on one store', () => {
   it('answer each message once or report a failure, in random runs', { timeout: 600_000 }, async () => {
-    const options = effort(['--from', [...FINDING].join(','), '--seeds', '2'], ['--seeds', '20000']);
+    const options = effort(['--from', [...FINDING].join(','), '--seeds', '1'], ['--seeds', '20000']);
     const { code, stdout, stderr } = await simulate(...options);
     expect([stdout, code], stderr).toEqual([expect.stringMatching(/^\d+ seeds passed\n$/), 0]);
   });
 
   it('behave exactly the same with the same seed', { timeout: 120_000 }, async () => {
-    const all = await simulate('--seeds', '10', '--from', '100', '--trace');
-    expect(all.stdout.split('\n').length).toBeGreaterThan(600);
+    const all = await simulate('--seeds', '3', '--from', '107', '--trace');
+    expect(all.stdout.split('\n').length).toBeGreaterThan(150);
     const alone = await simulate('--seed', '109');
-    expect(all.stdout).toContain(alone.stdout.replace('1 seeds passed', '10 seeds passed'));
+    expect(all.stdout).toContain(alone.stdout.replace('1 seeds passed', '3 seeds passed'));
   });
 
   defectsFit(BUGS);
@@ -36,7 +36,7 @@ describe('two daemons on one store', () => {
       '--from',
       String(bug.seed),
       '--seeds',
-      '3',
+      '1',
     );
     expect([stdout, code], stderr).toEqual([expect.stringMatching(bug.shows), 1]);
     expect(stdout).toContain(

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { tableLines } from '../../../src/channel/markdown/layout.ts';
 import { HIDDEN, limitNesting, restoreSigns, splitSource } from '../../../src/channel/markdown/source.ts';
 import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
+import { effort } from '../../support/effort.ts';
 import { hostileMarkdown } from '../../support/hostile-markdown.ts';
 
 const PLAIN: Dialect = {
@@ -20,7 +21,7 @@ const PLAIN: Dialect = {
   tables: 'aligned',
 };
 
-const SIZE = 20_000;
+const SIZE = effort(10_000, 20_000);
 
 describe('Markdown that slows parsers down', () => {
   it.each(Object.entries(hostileMarkdown(SIZE)))(

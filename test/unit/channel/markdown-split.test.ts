@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
+import { effort } from '../../support/effort.ts';
 
 /** A format with opening and closing tags, and with escapes. */
 const TAGS: Dialect = {
@@ -114,7 +115,7 @@ describe('the division of a reply into messages', () => {
         expect(families(messages)).toBe(families([whole]));
         expect(messages.length).toBeGreaterThan(0);
       }),
-      { numRuns: 400 },
+      { numRuns: effort(200, 400) },
     );
   });
 
@@ -134,7 +135,7 @@ describe('the division of a reply into messages', () => {
         const shown = renderMarkdown(text, { ...TAGS, limit: WHOLE }).join('\n');
         expect(words(shown)).toEqual(words(text));
       }),
-      { numRuns: 400 },
+      { numRuns: effort(200, 400) },
     );
   });
 
@@ -158,7 +159,7 @@ describe('the division of a reply into messages', () => {
           expect(message).not.toMatch(/<(?!https?:)/);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: effort(200, 400) },
     );
   });
 
@@ -176,7 +177,7 @@ describe('the division of a reply into messages', () => {
           expect(message.isWellFormed()).toBe(true);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: effort(200, 400) },
     );
   });
 
@@ -191,7 +192,7 @@ describe('the division of a reply into messages', () => {
           words(text),
         );
       }),
-      { numRuns: 400 },
+      { numRuns: effort(200, 400) },
     );
   });
 

@@ -27,7 +27,7 @@ const LENGTHS = (
     ['6 h', 6 * HOUR],
     ['23 h', 23 * HOUR],
   ] as const
-).filter(([length]) => isThorough || length === '1 min' || length === '23 h');
+).filter(([length]) => isThorough || length === '23 h');
 const PEOPLE = 3;
 /** Number of words in a long reply, which becomes several messages on each platform. */
 const LONG_WORDS = 800;

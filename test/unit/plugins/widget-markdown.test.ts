@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Piece, TAGS } from '../../../plugins/webchat/widget/markdown/inline.ts';
 import { parseMarkdown, toPlainText } from '../../../plugins/webchat/widget/markdown/parse.ts';
+import { effort } from '../../support/effort.ts';
 
 /** The result as HTML, for the tests. The widget itself creates no HTML. */
 function html(text: string): string {
@@ -166,7 +167,7 @@ describe('Markdown in the widget', () => {
           else expect(piece.href).toBeUndefined();
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: effort(1000, 3000) },
     );
   });
 

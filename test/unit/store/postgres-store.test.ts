@@ -8,6 +8,7 @@ import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts'
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { anAction, anInboxMessage, aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { claimSession, saveSession } from '../../contract/store-writes.ts';
+import { effort } from '../../support/effort.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../../support/person-world.ts';
 import { Postgres, withoutPostgres } from '../../support/postgres.ts';
 
@@ -148,8 +149,9 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
   it('takes hundreds of webhooks at once, each once, and restarts them all when they have failed', async () => {
     const [one, two] = [await open(), await open()];
     const message = (n: number) =>
-      anInboxMessage({ id: `i${n}`, message_id: `m${n}`, platform: 'chat', queue: `q${n % 50}` });
-    const numbers = Array.from({ length: 300 }, (_, n) => n);
+      anInboxMessage({ id: `i${n}`, message_id: `m${n}`, platform: 'chat', queue: `q${n % 25}` });
+    const count = effort(100, 300);
+    const numbers = Array.from({ length: count }, (_, n) => n);
     const kept = await Promise.all(numbers.map((n) => (n % 2 ? one : two).inbox.enqueue([message(n)])));
     expect(kept).toEqual(numbers.map(() => ['kept']));
     expect(await one.inbox.enqueue(numbers.map(message))).toEqual(numbers.map(() => 'repeated'));
@@ -162,10 +164,10 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
         ),
       );
     }
-    expect(await two.inbox.list({ states: ['failed'], limit: 1000 })).toHaveLength(300);
+    expect(await two.inbox.list({ states: ['failed'], limit: 1000 })).toHaveLength(count);
     const retried = await two.inbox.retryFailed({});
-    expect(new Set(retried).size).toBe(300);
-    expect(await one.inbox.list({ states: ['waiting'], limit: 1000 })).toHaveLength(300);
+    expect(new Set(retried).size).toBe(count);
+    expect(await one.inbox.list({ states: ['waiting'], limit: 1000 })).toHaveLength(count);
   });
 
   it('says what is left to do if the tables cannot be written again after an erasure', async () => {

@@ -584,7 +584,7 @@ async function play(seed: number): Promise<void> {
 }
 
 const FIRST = Number(process.env.HISTORY_SEED ?? 1);
-const COUNT = Number(process.env.HISTORIES ?? (process.env.HISTORY_SEED ? 1 : effort(20, 20_000)));
+const COUNT = Number(process.env.HISTORIES ?? (process.env.HISTORY_SEED ? 1 : effort(8, 20_000)));
 const SEEDS = Array.from({ length: COUNT }, (_, n) => FIRST + n);
 
 it('after any steps, failures, sweeps and restarts, all processes see what a simple model sees', {

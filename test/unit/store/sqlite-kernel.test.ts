@@ -9,6 +9,7 @@ import { openDatabase } from '../../../src/daemon/store/kernels/sqlite/database.
 import { SqliteKernel, type SqliteKernelParts } from '../../../src/daemon/store/kernels/sqlite/kernel.ts';
 import { prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { hashOf } from '../../../src/daemon/store/kernels/sqlite/table.ts';
+import { effort } from '../../support/effort.ts';
 import { seededRandom } from '../../support/random.ts';
 import { failingToRead } from './failing-connection.ts';
 import { connectTo, fastStateDirectory, stateDirectory } from './state-directory.ts';
@@ -472,7 +473,7 @@ it('reads the end of a long list once', async () => {
   expect(await lastTwo()).toEqual([item(599), item(600)]);
 });
 
-const RUNS = Number(process.env.KERNEL_RUNS ?? 15);
+const RUNS = Number(process.env.KERNEL_RUNS ?? effort(6, 15));
 const COMMANDS = 120;
 
 it('after any steps, the daemon, a command and a new process see what the memory kernel sees', {

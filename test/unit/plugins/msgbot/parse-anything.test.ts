@@ -8,6 +8,7 @@ import {
   checkReplyTo,
   checkText,
 } from '../../../../src/channel/check-message.ts';
+import { effort } from '../../../support/effort.ts';
 import { BOT, SAMPLES, sample } from './samples.ts';
 
 /** Values that no field is documented to contain, and documented values in the wrong fields. */
@@ -104,7 +105,7 @@ describe('any input of the platform', () => {
           expect(refusals(received, username)).toEqual([]);
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: effort(1000, 3000) },
     );
   });
 

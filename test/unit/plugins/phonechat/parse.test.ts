@@ -11,6 +11,7 @@ import {
   checkText,
 } from '../../../../src/channel/check-message.ts';
 import { fillIn } from '../../../../src/channel/index.ts';
+import { effort } from '../../../support/effort.ts';
 
 const SAMPLES = resolve(import.meta.dirname, '../../../fixtures/phonechat');
 const OURS = new Set(['106540352242922']);
@@ -400,7 +401,7 @@ describe('any input', () => {
         expect(refusals(parsed)).toEqual([]);
         taken += parsed.messages.length;
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(700, 2000) },
     );
     // The property is meaningful only if some messages are valid.
     expect(taken).toBeGreaterThan(50);

@@ -11,6 +11,7 @@ import type {
   IncomingMessage,
 } from '../../../../src/channel/index.ts';
 import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
+import { effort } from '../../../support/effort.ts';
 
 const TEAM = 'T061EG9R6';
 const CHANNEL = 'C123ABC456';
@@ -345,7 +346,7 @@ describe('any input', () => {
         const altered: unknown = JSON.parse(text, (_key, part) => (seen++ === nth % parts ? value : part));
         if (typeof altered === 'object' && altered !== null) check(parse(altered as Sample, null));
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(700, 2000) },
     );
   });
 
