@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { effort } from '../support/effort.ts';
-import { describeAnonymous } from './anonymous-contract.ts';
-import { describeStore, type StoreUnderTest, type StoreWanted } from './store-contract.ts';
+import { describeStore } from './store-contract.ts';
 
 /** The folder of an empty store. Each test gets a copy, because making the tables takes longer than most tests. */
 const empty = mkdtempSync(join(tmpdir(), 'agentd-empty-'));
@@ -19,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(empty, { recursive: true }));
 
-async function make(wanted: StoreWanted): Promise<StoreUnderTest> {
+describeStore('sqlite', async (wanted) => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-store-'));
   const path = join(directory, 'agentd.db');
   copyFileSync(join(empty, 'agentd.db'), path);
@@ -51,8 +49,4 @@ async function make(wanted: StoreWanted): Promise<StoreUnderTest> {
       rmSync(directory, { recursive: true });
     },
   };
-}
-
-// The store in memory passes the whole contract, and the kernel gives the same answers as the one in memory
-// (sqlite-kernel.test.ts, same-answers.test.ts). Only this store limits what anonymous clients have stored.
-describeStore('sqlite', make, effort([describeAnonymous], undefined));
+});

@@ -78,51 +78,11 @@ export const WANTED: StoreWanted = {
   failedMax: 5,
 };
 
-/** The parts of the contract, each about one concern. */
-const PARTS = [
-  describeSessions,
-  describeActions,
-  describeQuestions,
-  describeAnonymous,
-  describeAudit,
-  describeBeginTurn,
-  describeTurns,
-  describeTraces,
-  describeLimits,
-  describeBudgets,
-  describeSummaries,
-  describeFeedback,
-  describeGuard,
-  describeIdempotency,
-  describeIds,
-  describeInbox,
-  describeCollecting,
-  describeLinkCodes,
-  describeLinks,
-  describeLinkNotices,
-  describeLinkRenewals,
-  describeOutages,
-  describeReloads,
-  describePersons,
-  describeSignOutMarks,
-  describeRecordings,
-  describeStoredTokens,
-  describeStreams,
-  describeToolDigests,
-  describeWaitingQuestions,
-  describeClock,
-  describePeers,
-];
-
 /**
  * The contract of the store's ports, which every backend must pass.
  * @param make creates a new, empty store each time
  */
-export function describeStore(
-  name: string,
-  make: (wanted: StoreWanted) => Promise<StoreUnderTest>,
-  parts = PARTS,
-): void {
+export function describeStore(name: string, make: (wanted: StoreWanted) => Promise<StoreUnderTest>): void {
   describe(`store contract: ${name}`, () => {
     let test: StoreUnderTest;
     let store: Store;
@@ -133,7 +93,38 @@ export function describeStore(
     });
     afterEach(() => test.dispose());
 
-    for (const describePart of parts) describePart(() => test);
+    describeSessions(() => test);
+    describeActions(() => test);
+    describeQuestions(() => test);
+    describeAnonymous(() => test);
+    describeAudit(() => test);
+    describeBeginTurn(() => test);
+    describeTurns(() => test);
+    describeTraces(() => test);
+    describeLimits(() => test);
+    describeBudgets(() => test);
+    describeSummaries(() => test);
+    describeFeedback(() => test);
+    describeGuard(() => test);
+    describeIdempotency(() => test);
+    describeIds(() => test);
+    describeInbox(() => test);
+    describeCollecting(() => test);
+    describeLinkCodes(() => test);
+    describeLinks(() => test);
+    describeLinkNotices(() => test);
+    describeLinkRenewals(() => test);
+    describeOutages(() => test);
+    describeReloads(() => test);
+    describePersons(() => test);
+    describeSignOutMarks(() => test);
+    describeRecordings(() => test);
+    describeStoredTokens(() => test);
+    describeStreams(() => test);
+    describeToolDigests(() => test);
+    describeWaitingQuestions(() => test);
+    describeClock(() => test);
+    describePeers(() => test);
 
     describe('as a whole', () => {
       it('is writable and intact, and has a description', async () => {
