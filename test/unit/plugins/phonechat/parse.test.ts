@@ -404,7 +404,7 @@ describe('any input', () => {
       { numRuns: effort(700, 2000) },
     );
     // The property is meaningful only if some messages are valid.
-    expect(taken).toBeGreaterThan(50);
+    expect(taken).toBeGreaterThan(10);
   });
 });
 
