@@ -1,14 +1,15 @@
-import { styleText } from 'node:util';
+import { measureWidth } from '../channel/characters.ts';
 import {
   escapeControls,
   maskTokens,
   printable,
   printableLines,
   withoutControls,
-  wrapText,
 } from '../daemon/admin/texts.ts';
+import { GAP, narrowed, rowLines, totalWidth } from './columns.ts';
 import { hang } from './hang.ts';
 import { isoTime, relativeTime } from './names/typed-values.ts';
+import { type Format, type Line, paint, spansWidth, wrapSpans } from './styled-text.ts';
 
 /** Everything that a command prints: data to stdout (text, or one JSON document with `--json`), the rest to stderr. */
 export interface Output {
@@ -167,7 +168,7 @@ export type Column<T> = {
   | { json?: undefined; value?: undefined; text(item: T): string | null | undefined }
 );
 
-export type CellColor = 'green' | 'yellow' | 'red' | 'gray';
+export type CellColor = Extract<Format, 'green' | 'yellow' | 'red' | 'gray'>;
 
 /** The JSON object of an item. Times are ISO 8601. */
 export function toJson<T>(columns: readonly Column<T>[], item: T): Record<string, unknown> {
@@ -198,7 +199,6 @@ function rawValue<T>(column: Column<T>, item: T): unknown {
   return column.json === undefined ? undefined : item[column.json as keyof T];
 }
 
-const GAP = '  ';
 /** Indentation of a value that does not fit beside the others. */
 const INDENT = '    ';
 /** No column is made narrower than this, however narrow the terminal is. */
@@ -229,24 +229,22 @@ function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], styl
       // A program that reads a table finds the same columns each time.
       !(column.isRare && !isWide && items.every((item) => formatCell(column, item, style.time) === '')),
   );
-  const head: Cell[] = shown.map(({ title = '' }) => ({ text: printable(title), format: 'bold' }));
+  const head = shown.map(({ title = '' }): Line => [{ text: printable(title), formats: ['bold'] }]);
   const rows = items.map((item) =>
-    shown.map((column): Cell => {
+    shown.map((column): Line => {
       const text =
         !isWide && column.short ? (column.short(item) ?? '') : formatCell(column, item, style.time);
-      return { text: printable(text), format: column.color?.(item) ?? null };
+      const format = column.color?.(item);
+      return [{ text: printable(text), formats: format ? [format] : [] }];
     }),
   );
-  const all = (color ? [head, ...rows] : [head, ...rows].map(withoutFormats)) satisfies Rows;
   const lines =
-    tableLines(all, shown, width) ??
-    (shown.at(-1)?.narrow === 'wrap' ? foldedLines(all, shown, width) : null);
+    tableLines([head, ...rows], shown, width) ??
+    (shown.at(-1)?.narrow === 'wrap' ? foldedLines([head, ...rows], shown, width) : null);
   if (lines === null) return items.map((item) => renderDetails(shown, item, style)).join('\n');
-  return `${lines.flat().join('\n')}\n`;
-}
-
-function withoutFormats(row: readonly Cell[]): Cell[] {
-  return row.map(({ text }) => ({ text, format: null }));
+  return lines
+    .flatMap((row) => row.map((line) => `${paint(line, { color, links: false }).trimEnd()}\n`))
+    .join('');
 }
 
 /** A line for each value that an item has: its name and the value. */
@@ -259,93 +257,42 @@ function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time 
   return values.map(({ title, text }) => hang(title, text, { indent, width })).join('');
 }
 
-interface Cell {
-  text: string;
-  format: 'bold' | CellColor | null;
-}
-
-type Rows = readonly (readonly Cell[])[];
+type Rows = readonly (readonly Line[])[];
 
 /** The lines of each row. Null if the table does not fit. */
-function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[][] | null {
-  const widths = narrowed(widest(rows), columns, width);
-  return total(widths) > width ? null : rows.map((row) => rowLines(row, widths, columns));
+function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): Line[][] | null {
+  const natural = columns.map((_, column) => Math.max(...rows.map((row) => spansWidth(row[column] ?? []))));
+  const least = columns.map(({ narrow }) => (narrow ? NARROWEST[narrow] : Number.POSITIVE_INFINITY));
+  const widths = narrowed(natural, least, width);
+  if (totalWidth(widths) > width) return null;
+  const fitted = (cell: Line, column: number) => {
+    const most = widths[column] ?? 0;
+    return columns[column]?.narrow === 'wrap' ? wrapSpans(cell, most) : [cut(cell, most)];
+  };
+  return rows.map((row) => rowLines(row.map(fitted), widths, (column) => columns[column]?.align === 'right'));
 }
 
 /** The table with its last column indented below each row. The title of that column is left out. */
-function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[][] | null {
+function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): Line[][] | null {
   const short = rows.map((row) => row.slice(0, -1));
   return (
     tableLines(short, columns.slice(0, -1), width)?.map((lines, index) => {
-      const last = index === 0 ? '' : (rows[index]?.at(-1)?.text ?? '');
-      return last === ''
-        ? lines
-        : [...lines, ...wrapText(last, width - INDENT.length).map((part) => INDENT + part)];
+      const last = index === 0 ? [] : (rows[index]?.at(-1) ?? []);
+      if (spansWidth(last) === 0) return lines;
+      const below = wrapSpans(last, width - INDENT.length);
+      return [...lines, ...below.map((line) => [{ text: INDENT }, ...line])];
     }) ?? null
   );
 }
 
-/** The lines of one row: more than one if a cell is wrapped. */
-function rowLines<T>(
-  row: readonly Cell[],
-  widths: readonly number[],
-  columns: readonly Column<T>[],
-): string[] {
-  const cells = row.map(({ text }, index) => {
-    const width = widths[index] ?? 0;
-    return columns[index]?.narrow === 'wrap' ? wrapText(text, width) : [cut(text, width)];
+/** A cell of one span, or its beginning with `…` if it is wider. */
+function cut(cell: Line, width: number): Line {
+  if (spansWidth(cell) <= width) return cell;
+  return cell.map((span) => {
+    const characters = [...span.text].slice(0, width - 1);
+    while (measureWidth(characters.join('')) >= width) characters.pop();
+    return { ...span, text: `${characters.join('')}…` };
   });
-  const height = Math.max(...cells.map((lines) => lines.length));
-  return Array.from({ length: height }, (_, line) => {
-    const last = cells.findLastIndex((lines) => (lines[line] ?? '') !== '');
-    return cells
-      .slice(0, last + 1)
-      .map((lines, index) => {
-        const { align } = columns[index] ?? {};
-        const text = pad(lines[line] ?? '', index === last && !align ? 0 : (widths[index] ?? 0), align);
-        const format = row[index]?.format ?? null;
-        return format === null ? text : styleText(format, text, { validateStream: false });
-      })
-      .join(GAP);
-  });
-}
-
-function widest(rows: Rows): number[] {
-  const [head = []] = rows;
-  return head.map((_, column) => Math.max(...rows.map((row) => length(row[column]?.text ?? ''))));
-}
-
-function total(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
-}
-
-/** Takes the excess width from the columns that may be narrower, the widest first. */
-function narrowed<T>(widths: readonly number[], columns: readonly Column<T>[], width: number): number[] {
-  const fitted = [...widths];
-  for (let excess = total(fitted) - width; excess > 0; excess--) {
-    const flexible = fitted.flatMap((one, index) => {
-      const narrow = columns[index]?.narrow;
-      return narrow && one > NARROWEST[narrow] ? [index] : [];
-    });
-    const [first] = flexible.toSorted((a, b) => (fitted[b] ?? 0) - (fitted[a] ?? 0));
-    if (first === undefined) break;
-    fitted[first] = (fitted[first] ?? 0) - 1;
-  }
-  return fitted;
-}
-
-function cut(cell: string, width: number): string {
-  const characters = [...cell];
-  return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : cell;
-}
-
-function pad(cell: string, width: number, align: 'right' | undefined): string {
-  const blanks = ' '.repeat(Math.max(0, width - length(cell)));
-  return align === 'right' ? blanks + cell : cell + blanks;
-}
-
-function length(text: string): number {
-  return [...text].length;
 }
 
 /** Texts below their names, for the end of the details of one thing. Empty texts are left out. */

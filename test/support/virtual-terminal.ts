@@ -1,5 +1,5 @@
-import { PAINTED } from '../../src/cli/chat/styled-text.ts';
 import type { Sink } from '../../src/cli/output.ts';
+import { PAINTED } from '../../src/cli/styled-text.ts';
 
 /** A terminal in memory. It understands the escape sequences that `agentd chat` writes, and throws for others. */
 export class VirtualTerminal implements Sink {

@@ -1,5 +1,5 @@
 import type { Sink } from '../output.ts';
-import { paintedWidth } from './styled-text.ts';
+import { paintedWidth } from '../styled-text.ts';
 
 const LINE_START = '\r';
 const CLEAR_BELOW = '\u{1b}[J';

@@ -1,13 +1,21 @@
 import type { Block, Inline, List, ListItem, Table } from '../../channel/markdown/build-tree.ts';
 import { readMarkdown } from '../../channel/markdown/read-markdown.ts';
 import { isSame, MAX_URL, safeUrl } from '../../channel/markdown/runs.ts';
-import { type Format, type Look, paint, type Span, spansWidth, wrapSpans } from './styled-text.ts';
+import { GAP, narrowed, rowLines, totalWidth } from '../columns.ts';
+import {
+  type Format,
+  type Line,
+  type Look,
+  paint,
+  type Span,
+  spansWidth,
+  wrapSpans,
+} from '../styled-text.ts';
 
 /** No column of a table is made narrower than this. */
 const CELL_MIN = 8;
 /** However deeply a block is nested, its lines have this many columns. */
 const BLOCK_MIN = 20;
-const GAP = '  ';
 
 /** The lines of a text in Markdown on a terminal. */
 export function markdownLines(markdown: string, look: Look): string[] {
@@ -21,8 +29,6 @@ function withoutEnd(line: Line): Line {
   const rest = line.slice(0, -1);
   return text === '' ? withoutEnd(rest) : [...rest, { ...last, text }];
 }
-
-type Line = readonly Span[];
 
 /** Blocks with an empty line between them, if they are spread. A list in an item follows without one. */
 function stacked(blocks: readonly Block[], look: Look, isSpread = true, isTop = true): Line[] {
@@ -103,42 +109,21 @@ function tableLines({ rows }: Table, look: Look): Line[] {
   const natural = Array.from({ length: count }, (_, column) =>
     Math.max(...cells.map((row) => spansWidth(row[column] ?? []))),
   );
-  const widths = narrowed(natural, look.width);
-  if (widths === null) return stackedRows(cells, look);
+  const least = natural.map(() => CELL_MIN);
+  const widths = narrowed(natural, least, look.width);
+  if (totalWidth(widths) > look.width) return stackedRows(cells, look);
   const rule: Line = [{ text: widths.map((width) => '─'.repeat(width)).join(GAP), formats: ['dim'] }];
-  const lines = cells.map((row) => rowLines(row, widths));
-  return [...(lines[0] ?? []), rule, ...lines.slice(1).flat()];
+  const [head = [], ...lines] = cells.map((row) =>
+    rowLines(
+      widths.map((width, column) => wrapSpans(row[column] ?? [], width)),
+      widths,
+    ),
+  );
+  return [...head, rule, ...lines.flat()];
 }
 
 function oneLine(span: Span): Span {
   return { ...span, text: span.text.replaceAll('\n', ' ') };
-}
-
-/** Takes columns from the widest until the table fits. Null if it cannot fit. */
-function narrowed(natural: readonly number[], width: number): number[] | null {
-  const widths = [...natural];
-  const gaps = GAP.length * (widths.length - 1);
-  let excess = widths.reduce((sum, one) => sum + one, gaps) - width;
-  for (; excess > 0; excess--) {
-    const widest = Math.max(...widths);
-    if (widest <= CELL_MIN) return null;
-    widths[widths.indexOf(widest)] = widest - 1;
-  }
-  return widths;
-}
-
-function rowLines(row: readonly Line[], widths: readonly number[]): Line[] {
-  const wrapped = widths.map((width, column) => wrapSpans(row[column] ?? [], width));
-  const height = Math.max(...wrapped.map((lines) => lines.length));
-  return Array.from({ length: height }, (_, index) =>
-    widths.flatMap((width, column) => {
-      const line = wrapped[column]?.[index] ?? [];
-      const isLast = column === widths.length - 1;
-      return isLast
-        ? line
-        : [...line, { text: ' '.repeat(Math.max(0, width - spansWidth(line)) + GAP.length) }];
-    }),
-  );
 }
 
 function stackedRows([head = [], ...rows]: readonly (readonly Line[])[], look: Look): Line[] {

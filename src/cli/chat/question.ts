@@ -1,6 +1,6 @@
 import { type AskedAction, type EventData, minutesLeft, readActions } from '../../channel/event-stream.ts';
 import type { ConfirmationAnswer } from '../../channel/index.ts';
-import { type Look, paint, type Span, spansWidth, wrapSpans } from './styled-text.ts';
+import { type Look, paint, type Span, spansWidth, wrapSpans } from '../styled-text.ts';
 
 /** A question about actions that wait for the person. */
 export interface Question {

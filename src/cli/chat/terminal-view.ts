@@ -2,12 +2,12 @@ import type { Receipts } from '../../channel/event-stream.ts';
 import { FENCE, isClosing } from '../../channel/markdown/source.ts';
 import { maskTokens, StreamMask } from '../../daemon/admin/texts.ts';
 import type { Sink } from '../output.ts';
+import { type Look, paint, type Span, spansWidth, wrapSpans } from '../styled-text.ts';
 import type { ChatView, ToolActivity } from './chat-view.ts';
 import { receiptInWords } from './chat-view.ts';
 import { LiveLines } from './live-lines.ts';
 import { markdownLines } from './markdown-lines.ts';
 import { cardLines, type Question } from './question.ts';
-import { type Look, paint, type Span, spansWidth, wrapSpans } from './styled-text.ts';
 
 /** A part of an answer, in the order in which it arrived. */
 type Part = TextPart | ToolActivity;

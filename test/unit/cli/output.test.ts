@@ -144,6 +144,16 @@ describe('the output of a command', () => {
     );
   });
 
+  it('aligns columns with characters that are two columns wide', () => {
+    const items = [
+      { ...ITEM, id: '注文', why: '東京' },
+      { ...ITEM, id: '2222' },
+    ];
+    expect(terminal(80).table(COLUMNS, items)).toBe(
+      'ID    COUNT  AT  WHY\n注文      7      東京\n2222      7      because\n',
+    );
+  });
+
   it('moves the last column below its row if the terminal is narrower', () => {
     expect(terminal(30).table(COLUMNS, [{ ...ITEM, why: WORDS }])).toBe(
       ['ID  COUNT  AT', '1       7', '    a reason that is much too', '    long for the line', ''].join('\n'),

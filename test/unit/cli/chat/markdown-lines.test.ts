@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { markdownLines } from '../../../../src/cli/chat/markdown-lines.ts';
-import { PAINTED } from '../../../../src/cli/chat/styled-text.ts';
+import { PAINTED } from '../../../../src/cli/styled-text.ts';
 
 const plain = (markdown: string, width = 40) =>
   markdownLines(markdown, { width, color: false, links: false }).join('\n');

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
-import { measureWidth } from '../../channel/characters.ts';
-import { withoutControls } from '../../daemon/admin/texts.ts';
+import { measureWidth } from '../channel/characters.ts';
+import { withoutControls } from '../daemon/admin/texts.ts';
 
 /** Text with the same look throughout. */
 export interface Span {
@@ -10,7 +10,16 @@ export interface Span {
   readonly url?: string;
 }
 
-export type Format = 'bold' | 'dim' | 'italic' | 'strikethrough' | 'cyan' | 'green' | 'yellow' | 'red';
+export type Format =
+  | 'bold'
+  | 'dim'
+  | 'italic'
+  | 'strikethrough'
+  | 'cyan'
+  | 'green'
+  | 'yellow'
+  | 'red'
+  | 'gray';
 
 /** What the terminal takes. */
 export interface Look {
@@ -21,8 +30,10 @@ export interface Look {
   readonly links: boolean;
 }
 
+export type Line = readonly Span[];
+
 /** One line, as it is written to the terminal. This is the only place that makes escape sequences of a text. */
-export function paint(spans: readonly Span[], { color, links }: Pick<Look, 'color' | 'links'>): string {
+export function paint(spans: Line, { color, links }: Pick<Look, 'color' | 'links'>): string {
   return joined(spans)
     .map(({ text, formats = [], url }) => {
       const safe = withoutControls(text);
