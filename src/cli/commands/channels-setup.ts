@@ -4,6 +4,7 @@ import { hasOwnConnection } from '../../channel/simulator.ts';
 import { idleScope } from '../../daemon/admin/channels.ts';
 import {
   ConfigurationError,
+  createProblem,
   type Inspection,
   inspectConfiguration,
   maskSecrets,
@@ -121,13 +122,9 @@ async function requireSettings(
     ...wrong,
     ...missing
       .filter(({ record }) => !named.has(record.name))
-      .map(({ record }) => ({
-        setting: record.name,
-        value: null,
-        source: null,
-        problem: `is not set, and the setup of ${plugin.name} needs it`,
-        right: record.sentence,
-      })),
+      .map(({ record }) =>
+        createProblem(record.name, `is not set, and the setup of ${plugin.name} needs it`, record.sentence),
+      ),
   ];
   if (all.length > 0) throw new ConfigurationError(all);
 }

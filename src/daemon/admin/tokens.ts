@@ -23,7 +23,7 @@ export type ValidToken = Extract<TokenVerdict, { valid: true }>;
  * The validator of the daemon, with the keys of these settings.
  * @param log default: nothing is logged, because the caller reports the reason
  * @param marks sign-outs at the site; default: none, because what is done with the token asks for them
- * @throws UnusableKey
+ * @throws ConfigurationError
  */
 export async function tokenValidator(
   settings: Settings,
@@ -37,7 +37,7 @@ export async function tokenValidator(
 /** The outcome of every check of one token, and what the token claims. */
 export type ExaminedToken = Awaited<ReturnType<Awaited<ReturnType<typeof tokenExaminer>>>>;
 
-/** Loads the keys of these settings. @returns makes all checks of a token @throws UnusableKey */
+/** Loads the keys of these settings. @returns makes all checks of a token @throws ConfigurationError */
 export async function tokenExaminer(settings: Settings) {
   const keys = await importKeys(settings);
   return async (token: string) => {
@@ -68,7 +68,7 @@ export function demandedClaims({ JWT_ISSUER: iss, JWT_AUDIENCE: aud }: Settings)
 /**
  * Signs claims with the shared secret of the settings, the first one if there are several. The daemon must accept the
  * tokens, so the secret passes the same check as in the daemon.
- * @returns signs one token @throws UnusableKey
+ * @returns signs one token @throws ConfigurationError
  */
 export async function tokenSigner(
   settings: Settings,

@@ -1,5 +1,4 @@
 import type { PassingFailure } from '../../agent/index.ts';
-import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 
 export type * from '../../agent/index.ts';
 
@@ -68,16 +67,3 @@ export type UserLookUp =
   | { found: false; sign_in_needed?: false; message: string }
   /** There was no user token: `user` has public fields at most. */
   | { sign_in_needed: true; message: string; user?: Fields };
-
-/** A problem with a setting that the agent finds when it is loaded. */
-export function createProblem(setting: string, problem: string, right: string): SettingProblem {
-  return { setting, value: null, source: null, problem, right };
-}
-
-/**
- * The error for a setting that turns out to be wrong when the agent is loaded. With this error, the daemon does not
- * start.
- */
-export function misconfigured(setting: string, problem: string, right: string, cause?: unknown): Error {
-  return new ConfigurationError([createProblem(setting, problem, right)], { cause });
-}

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
-import { misconfigured } from './agent.ts';
+import { misconfigured } from '../settings/problem.ts';
 
 const MAX_BYTES = 65_536;
 

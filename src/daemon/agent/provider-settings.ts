@@ -1,9 +1,8 @@
 import { isObject } from '../../channel/json-object.ts';
 import { isLoopback } from '../settings/addresses.ts';
-import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { ConfigurationError, createProblem, type SettingProblem } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { createProblem } from './agent.ts';
 
 /** What the server of a model gets beyond its key: AGENT_PROVIDER_OPTIONS and AGENT_PROVIDER_HEADERS. */
 export interface ProviderSettings {

@@ -4,7 +4,7 @@ import { type FileHandle, link, lstat, open, rename, rm, unlink } from 'node:fs/
 import { dirname, join } from 'node:path';
 import { giveToOwner } from '../files/make-directory.ts';
 import type { Log } from '../process/log.ts';
-import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { ConfigurationError, misconfigured } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
 import type { KeySource } from './seal.ts';
 
@@ -105,14 +105,7 @@ function keysOfContent(content: string): Secret {
 }
 
 function unusable(path: string, problem: string, cause?: unknown): ConfigurationError {
-  const told: SettingProblem = {
-    setting: path,
-    value: null,
-    source: null,
-    problem,
-    right: newKeyAdvice(path),
-  };
-  return new ConfigurationError([told], { cause });
+  return misconfigured(path, problem, newKeyAdvice(path), cause);
 }
 
 /** Makes renames and links in a directory durable, so that they survive a crash of the machine. */

@@ -8,24 +8,9 @@ import {
 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../process/log.ts';
+import { misconfigured } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-
-/** A setting has no usable key. The error never quotes the value. */
-export class UnusableKey extends Error {
-  readonly setting: string;
-  readonly problem: string;
-  /** What a correct value would be. */
-  readonly right: string;
-
-  constructor(setting: string, problem: string, right: string, options?: { cause?: unknown }) {
-    super(`${setting} ${problem}: ${right}`, options);
-    this.name = 'UnusableKey';
-    this.setting = setting;
-    this.problem = problem;
-    this.right = right;
-  }
-}
 
 /** The input of a signature check. */
 export interface Signed {
@@ -77,7 +62,7 @@ export type KeySettings = Pick<
  * The keys that the settings name (agentd-identity(7), "Keys"). For RS256, the first of JWT_PUBLIC_KEY, JWT_JWKS_URL
  * and JWT_SECRET_KEY that is set is used; it may hold several keys. A key set is fetched when a token first needs it, not here.
  * @param log gets a warning when a fetched key set could not be renewed
- * @throws UnusableKey
+ * @throws ConfigurationError
  */
 export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>): Promise<VerificationKeys> {
   const { JWT_ALGORITHM, JWT_SECRET_KEY, JWT_PUBLIC_KEY } = settings;
@@ -94,7 +79,7 @@ export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>)
     const pems = listedKeys(JWT_SECRET_KEY.reveal());
     return rsaKeys('JWT_SECRET_KEY', pems.map(unescapeLines));
   }
-  throw new UnusableKey('JWT_PUBLIC_KEY', 'is not set', 'RS256 needs it, or JWT_JWKS_URL');
+  throw misconfigured('JWT_PUBLIC_KEY', 'is not set', 'RS256 needs it, or JWT_JWKS_URL');
 }
 
 /** The address of the key set that checks signatures; undefined if other keys do, or none. */
@@ -107,7 +92,7 @@ export function keySetUrl(settings: KeySettings): URL | undefined {
 function hmacKeys(secret: Secret | undefined): VerificationKeys {
   const secrets = secret === undefined ? [] : sharedSecrets(secret);
   if (secrets.length === 0)
-    throw new UnusableKey('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
+    throw misconfigured('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
   const keys = secrets.map((one) => createSecretKey(one.reveal(), 'utf8'));
   return {
     verify: (token) =>
@@ -141,14 +126,14 @@ function toKeyFit(at: number, keys: readonly unknown[]): KeyFit {
 
 function rsaKey(setting: string, pem: string, minBits: number): KeyObject {
   if (pem.includes('PRIVATE KEY-----')) {
-    throw new UnusableKey(setting, 'contains a private key, which only the issuer may have', PEM);
+    throw misconfigured(setting, 'contains a private key, which only the issuer may have', PEM);
   }
   const key = parsePem(setting, pem);
   if (key.asymmetricKeyType !== 'rsa') {
-    throw new UnusableKey(setting, `contains a key of type ${key.asymmetricKeyType}`, PEM);
+    throw misconfigured(setting, `contains a key of type ${key.asymmetricKeyType}`, PEM);
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits < minBits) throw new UnusableKey(setting, `contains an RSA key of ${bits} bits`, PEM);
+  if (bits < minBits) throw misconfigured(setting, `contains an RSA key of ${bits} bits`, PEM);
   return key;
 }
 
@@ -164,7 +149,7 @@ function refuseChain(setting: string, pems: readonly string[]): void {
     certificates.some((other) => other !== one && one.checkIssued(other) && one.verify(other.publicKey)),
   );
   if (!isIssued) return;
-  throw new UnusableKey(
+  throw misconfigured(
     setting,
     'contains a certificate and the certificate of its authority',
     'give only the certificates of the keys that sign tokens',
@@ -175,7 +160,7 @@ function parsePem(setting: string, pem: string): KeyObject {
   try {
     return createPublicKey(pem);
   } catch (cause) {
-    throw new UnusableKey(setting, 'contains no readable PEM', PEM, { cause });
+    throw misconfigured(setting, 'contains no readable PEM', PEM, cause);
   }
 }
 
@@ -196,9 +181,12 @@ async function pemsInFile(path: string): Promise<readonly string[]> {
     return blocks.length > 0 ? blocks.map(unescapeLines) : [''];
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new UnusableKey('JWT_PUBLIC_KEY', `is not PEM, and as a path it cannot be read (${code})`, PEM, {
+    throw misconfigured(
+      'JWT_PUBLIC_KEY',
+      `is not PEM, and as a path it cannot be read (${code})`,
+      PEM,
       cause,
-    });
+    );
   }
 }
 
@@ -230,11 +218,11 @@ export function listedKeys(value: string): readonly string[] {
   return keys;
 }
 
-/** @throws UnusableKey if there are too many keys */
+/** @throws ConfigurationError if there are too many keys */
 function expectFewKeys(setting: string, { length }: readonly unknown[]): void {
   if (length <= KEYS_MAX) return;
   const right = `at most ${KEYS_MAX}, one per line; remove the keys that no valid token is signed with`;
-  throw new UnusableKey(setting, `has ${length} keys`, right);
+  throw misconfigured(setting, `has ${length} keys`, right);
 }
 
 function splitLines(text: string): string[] {
@@ -253,12 +241,12 @@ const COMMENT = /^\s*#\s/;
 
 /**
  * The HS256 secrets that are set, in their order. The first one signs the tokens that agentd issues itself.
- * @throws UnusableKey if one of them is known to anybody
+ * @throws ConfigurationError if one of them is known to anybody
  */
 export function sharedSecrets(secret: Secret): readonly Secret[] {
   const text = secret.reveal();
   if (PUBLIC_KEY.test(text) || holdsBarePublicKey(text)) {
-    throw new UnusableKey(
+    throw misconfigured(
       SECRET_SETTING,
       'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
       'a secret that only the site and agentd know; or JWT_ALGORITHM=RS256, if the site signs with a private key',
@@ -267,14 +255,14 @@ export function sharedSecrets(secret: Secret): readonly Secret[] {
   const keys = listedKeys(text);
   expectFewKeys(SECRET_SETTING, keys);
   if (keys.some((key) => TORN_PEM.test(key))) {
-    throw new UnusableKey(
+    throw misconfigured(
       SECRET_SETTING,
       'has a line that begins or ends a PEM block, which would be a secret that anybody knows',
       'one secret per line',
     );
   }
   if (keys.length > 1 && keys.some((key) => COMMENT.test(key))) {
-    throw new UnusableKey(
+    throw misconfigured(
       SECRET_SETTING,
       'has a line that begins with `# `, which would be a secret',
       'secrets only',
@@ -296,10 +284,9 @@ function holdsBarePublicKey(text: string): boolean {
   });
 }
 
-/** The secret that signs. @throws UnusableKey */
+/** The secret that signs. @throws ConfigurationError */
 export function signingSecret(secret: Secret): Secret {
   const [first] = sharedSecrets(secret);
-  if (first === undefined)
-    throw new UnusableKey(SECRET_SETTING, 'is empty', 'HS256 needs the signing secret');
+  if (first === undefined) throw misconfigured(SECRET_SETTING, 'is empty', 'HS256 needs the signing secret');
   return first;
 }

@@ -11,7 +11,7 @@ import {
 import { isOpenToAll } from '../files/make-directory.ts';
 import type { Log } from '../process/log.ts';
 import { sharesStore } from '../settings/backends.ts';
-import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { ConfigurationError, createProblem, type SettingProblem } from '../settings/problem.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import {
@@ -225,13 +225,11 @@ export async function lostKey(
   const sealed = countSealed(await store.countSeals());
   if (sealed === 0) return null;
   const path = keyFilePath(STATE_DIR);
-  return {
-    setting: 'TOKEN_ENCRYPTION_KEY',
-    value: null,
-    source: null,
-    problem: `is not set, there is no ${path}, and the store contains ${sealed} sealed ${sealed === 1 ? 'token' : 'tokens'}`,
-    right: `the key that sealed them, as TOKEN_ENCRYPTION_KEY or in that file: ${newKeyAdvice(path)}`,
-  };
+  return createProblem(
+    'TOKEN_ENCRYPTION_KEY',
+    `is not set, there is no ${path}, and the store contains ${sealed} sealed ${sealed === 1 ? 'token' : 'tokens'}`,
+    `the key that sealed them, as TOKEN_ENCRYPTION_KEY or in that file: ${newKeyAdvice(path)}`,
+  );
 }
 
 /** The number of tokens that any key has sealed. @param counts as of `Store.countSeals` */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import { Agents } from '../agents/agents.ts';
 import { checkListedTools, loadAgents } from '../agents/load-agents.ts';
-import { importKeys, UnusableKey } from '../identity/keys.ts';
+import { importKeys } from '../identity/keys.ts';
 import { acceptsLogout, createLogoutValidator } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
 import { createValidator, markedValidator, observedValidator } from '../identity/token-checks.ts';
@@ -63,7 +63,7 @@ export async function makeRevision(
   const { settings, texts, tools: entries } = configuration;
   const { clock, log, seal, observer, starting = () => {} } = parts;
   starting('reading the token keys');
-  const keys = await asConfigurationError(importKeys(settings, log));
+  const keys = await importKeys(settings, log);
   const marks = parts.store.signOutMarks;
   const tokens = observedValidator(
     markedValidator(createValidator(settings, keys, clock, log), marks, log),
@@ -122,16 +122,6 @@ export async function makeRevision(
 function describeOrigin(entry: SourceEntry, { settings }: Configuration): string | null {
   if (entry.kind !== 'mcp') return null;
   return canonicalJson([entry, settings.API_BASE_URL ?? null, settings.API_TIMEOUT_SECONDS]);
-}
-
-async function asConfigurationError<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof UnusableKey)) throw error;
-    const { setting, problem, right } = error;
-    throw new ConfigurationError([{ setting, value: null, source: null, problem, right }], { cause: error });
-  }
 }
 
 /** The hash of a file that does not exist, or that cannot be read. */

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
-import type { SettingProblem } from './problem.ts';
+import { createProblem, type SettingProblem } from './problem.ts';
 import type { KnownRecord } from './records/record.ts';
 import type { Settings } from './settings.ts';
 import { type ConfigLocation, type Given, given, type Sources, UNREADABLE } from './sources.ts';
@@ -59,13 +59,7 @@ export function checkRecords(
 /** The problem that a required value is missing. Of the setting, only the first sentence is said. */
 export function notSet(record: SettingRecord, why = 'is not set'): SettingProblem {
   const [first] = /^.*?\.(?= [A-Z]|$)/.exec(record.sentence) ?? [record.sentence];
-  return {
-    setting: record.name,
-    value: null,
-    source: null,
-    problem: why,
-    right: `${rightForm(record)}. ${first}`,
-  };
+  return createProblem(record.name, why, `${rightForm(record)}. ${first}`);
 }
 
 function byDefault(record: SettingRecord, location: ConfigLocation): EffectiveSetting {

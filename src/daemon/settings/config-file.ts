@@ -3,7 +3,7 @@ import { basename, dirname, relative, resolve } from 'node:path';
 import type { Loader } from 'cosmiconfig';
 import { isObject } from '../../channel/json-object.ts';
 import { treeFault } from '../syntax/json.ts';
-import type { SettingProblem } from './problem.ts';
+import { createProblem, type SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
 /**
@@ -39,7 +39,7 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   const none: ConfigFile = { layer: null, folder: cwd, plugins: [], structured: new Map(), problems: [] };
   const refuse = (setting: string, problem: string, right: string) => ({
     ...none,
-    problems: [{ setting, value: null, source: null, problem, right }],
+    problems: [createProblem(setting, problem, right)],
   });
 
   const { cosmiconfig, defaultLoaders, getDefaultSearchPlaces } = await import('cosmiconfig');

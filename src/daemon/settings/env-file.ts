@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import type { SettingProblem } from './problem.ts';
+import { createProblem, type SettingProblem } from './problem.ts';
 import type { Layer } from './sources.ts';
 
 export const DEFAULT_ENV_FILE = '.env';
@@ -20,7 +20,7 @@ export async function readEnvFile(
   const path = resolve(cwd, source);
   const refuse = (problem: string, right = RIGHT_ENV_FILE) => ({
     layer: null,
-    problems: [{ setting: source, value: null, source: null, problem, right }],
+    problems: [createProblem(source, problem, right)],
   });
 
   let text: string;
@@ -34,13 +34,9 @@ export async function readEnvFile(
   }
   return {
     layer: { source, path, kind: 'env-file', values: new Map(Object.entries(parseEnv(text))) },
-    problems: strayLines(text).map((line) => ({
-      setting: `${source}:${line}`,
-      value: null,
-      source: null,
-      problem: 'is neither NAME=value, nor a comment, nor blank',
-      right: RIGHT_ENV_FILE,
-    })),
+    problems: strayLines(text).map((line) =>
+      createProblem(`${source}:${line}`, 'is neither NAME=value, nor a comment, nor blank', RIGHT_ENV_FILE),
+    ),
   };
 }
 

@@ -12,6 +12,11 @@ export interface SettingProblem {
   right: string;
 }
 
+/** A problem with something that has no value, or none that may be shown. */
+export function createProblem(setting: string, problem: string, right: string): SettingProblem {
+  return { setting, value: null, source: null, problem, right };
+}
+
 /** The configuration cannot be used. The error lists all problems (agentd-settings(5), "Description"). Exit code 78. */
 export class ConfigurationError extends Error {
   readonly problems: readonly SettingProblem[];
@@ -21,6 +26,16 @@ export class ConfigurationError extends Error {
     this.name = 'ConfigurationError';
     this.problems = problems;
   }
+}
+
+/** The error for one problem (`createProblem`). */
+export function misconfigured(
+  setting: string,
+  problem: string,
+  right: string,
+  cause?: unknown,
+): ConfigurationError {
+  return new ConfigurationError([createProblem(setting, problem, right)], { cause });
 }
 
 function describeProblems(problems: readonly SettingProblem[]): string {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importKeys, type KeySettings } from '../../../src/daemon/identity/keys.ts';
 import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
+import type { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { CLAIMS, encode, frozen, hs256, recordingLog, rs256, rsaPair, SETTINGS } from './make-token.ts';
 
@@ -291,8 +292,7 @@ describe('several keys', () => {
     ],
   ])('are refused at the start: %s', async (_what, settings, problem) => {
     await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
-      name: 'UnusableKey',
-      problem,
+      problems: [{ problem }],
     });
   });
 
@@ -341,9 +341,12 @@ describe('confusion of keys is prevented:', () => {
     ['certificate', '-----BEGIN CERTIFICATE-----\n…'],
   ])('a %s as HS256 secret is refused at the start', async (_what, pem) => {
     await expect(importKeys({ ...SETTINGS, JWT_SECRET_KEY: new Secret(pem) })).rejects.toMatchObject({
-      name: 'UnusableKey',
-      problem:
-        'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+      problems: [
+        {
+          problem:
+            'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+        },
+      ],
     });
   });
 });
@@ -397,11 +400,11 @@ describe('an unusable key', () => {
       { ...RS256, JWT_PUBLIC_KEY: '/nowhere/key.pem' },
       `JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT): ${right}`,
     ],
-  ])('is refused with the setting, the problem and a correct value: %s', async (_what, settings, message) => {
-    await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
-      name: 'UnusableKey',
-      message,
-    });
+  ])('is refused with the setting, the problem and a correct value: %s', async (_what, settings, words) => {
+    const refused = await importKeys({ ...SETTINGS, ...settings }).catch((error: ConfigurationError) =>
+      error.problems.map((one) => `${one.setting} ${one.problem}: ${one.right}`),
+    );
+    expect(refused).toEqual([words]);
   });
 
   it('is accepted if signatures are not checked', async () => {

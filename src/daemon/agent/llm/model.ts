@@ -7,9 +7,8 @@ import {
   type LanguageModel,
   wrapLanguageModel,
 } from 'ai';
-import { ConfigurationError } from '../../settings/problem.ts';
+import { ConfigurationError, misconfigured } from '../../settings/problem.ts';
 import { revealAll, type Secret } from '../../settings/secret.ts';
-import { misconfigured } from '../agent.ts';
 import { chooseModels, type ModelChoice, type ModelSettings } from '../model-servers.ts';
 import { NO_PROVIDER_SETTINGS, type ProviderSettings, readProviderSettings } from '../provider-settings.ts';
 import { isOnlyProvider, unmetNeeds } from './provider-needs.ts';

@@ -1,7 +1,8 @@
 import { isSealingOff, problemOfKeys } from '../../identity/key-file.ts';
-import { sharedSecrets, UnusableKey } from '../../identity/keys.ts';
+import { sharedSecrets } from '../../identity/keys.ts';
 import { isLoopback } from '../addresses.ts';
 import type { Validation } from '../check.ts';
+import { ConfigurationError } from '../problem.ts';
 import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings.ts';
 
@@ -59,8 +60,7 @@ function checkSecret(validation: Validation): void {
   try {
     sharedSecrets(secret);
   } catch (error) {
-    if (!(error instanceof UnusableKey)) throw error;
-    validation.refuse('JWT_SECRET_KEY', error.problem, error.right);
+    refuseKey(validation, error);
     return;
   }
   for (const { bits, position, warning } of weakSecrets(secret)) {
@@ -88,7 +88,7 @@ interface WeakSecret {
   warning: string;
 }
 
-/** The HS256 secrets that are too short. @throws UnusableKey */
+/** The HS256 secrets that are too short. @throws ConfigurationError */
 export function weakSecrets(secret: Secret): readonly WeakSecret[] {
   const bits = sharedSecrets(secret).map((one) => Buffer.byteLength(one.reveal()) * 8);
   return bits.flatMap((count, at) => {
@@ -138,10 +138,17 @@ async function checkPublicKey(validation: Validation): Promise<void> {
       JWT_JWKS_URL: validation.value('JWT_JWKS_URL'),
     });
   } catch (error) {
-    if (!(error instanceof UnusableKey)) throw error;
-    const setting = error.setting as keyof Settings;
+    refuseKey(validation, error);
+  }
+}
+
+/** Reports a key that cannot be used. Throws any other error. */
+function refuseKey(validation: Validation, error: unknown): void {
+  if (!(error instanceof ConfigurationError)) throw error;
+  for (const { setting, problem, right } of error.problems) {
+    const name = setting as keyof Settings;
     // An invalid value is undefined here, and has already been reported.
-    if (validation.value(setting) !== undefined) validation.refuse(setting, error.problem, error.right);
+    if (validation.value(name) !== undefined) validation.refuse(name, problem, right);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { SettingRecord } from '../../../../channel/index.ts';
 import type { EffectiveSetting } from '../../check.ts';
-import type { SettingProblem } from '../../problem.ts';
+import { createProblem, type SettingProblem } from '../../problem.ts';
 import type { KnownRecord } from '../../records/record.ts';
 import { Secret } from '../../secret.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
@@ -51,10 +51,10 @@ export function readSourceSecrets(
     const value = found?.value instanceof Secret ? found.value : null;
     if (inFile !== undefined) {
       const problem = 'is a secret of a tool source, which must not be in the configuration file';
-      problems.push({ setting: name, value: null, source: inFile.source, problem, right });
+      problems.push({ ...createProblem(name, problem, right), source: inFile.source });
     } else if (found?.source === 'unset') {
       const problem = 'is not set, but an entry under `tools` lists it as a secret';
-      problems.push({ setting: name, value: null, source: null, problem, right });
+      problems.push(createProblem(name, problem, right));
     }
     secrets.set(name, inFile === undefined ? value : null);
   }
