@@ -9,7 +9,8 @@ import { SEALING_OFF, weakSecrets } from '../settings/configure/token-settings.t
 import type { Settings } from '../settings/settings.ts';
 import { systemClock } from '../time/clock.ts';
 import { createDownstream, DownstreamFailure } from '../tools/downstream/client.ts';
-import { createDefaultToken, DefaultTokenFailure } from '../tools/downstream/default-token.ts';
+import { createDefaultToken } from '../tools/downstream/default-token.ts';
+import { TokenFailure } from '../tools/downstream/token-cache.ts';
 
 /** What `agentd doctor` asks about the settings, and asks of the machines that they name. Only it loads this module. */
 export type { AskOptions, ModelServer };
@@ -40,7 +41,7 @@ export async function askDefaultToken(
     await createDefaultToken({ downstream, ...account, clock: systemClock }).get();
     return null;
   } catch (error) {
-    if (!(error instanceof DefaultTokenFailure)) throw error;
+    if (!(error instanceof TokenFailure)) throw error;
     const { cause, message } = error;
     return { reason: cause instanceof DownstreamFailure ? cause.reason : error.reason, message };
   }

@@ -40,7 +40,7 @@ export class CallBearers {
   /**
    * The bearer that the policy chose. Null if the person's token has ended: this is asked before each request, because a
    * call may make several, over a long time, and again after an exchange, which takes time, too.
-   * @throws DefaultTokenFailure, TokenExchangeFailure
+   * @throws TokenFailure
    */
   async chosen(): Promise<Bearer | null> {
     if (await this.#hasEnded()) return null;
@@ -80,7 +80,7 @@ export class CallBearers {
 
   /**
    * The default credentials. They are sent only to the API; no policy can change that.
-   * @throws DefaultTokenFailure
+   * @throws TokenFailure
    */
   async default(because: string | null): Promise<Bearer> {
     if (!this.#tool.source.target?.is_api || !this.#access.defaultToken)

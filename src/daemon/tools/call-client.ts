@@ -9,9 +9,9 @@ import type { CallCredential } from './choose-credential.ts';
 import type { ToolRequest } from './downstream/client.ts';
 import { buildUrl, DownstreamFailure, type DownstreamResponse } from './downstream/client.ts';
 import { credentialHeader } from './downstream/credential-form.ts';
-import { DefaultTokenFailure, TOKEN_PATH } from './downstream/default-token.ts';
+import { TOKEN_PATH } from './downstream/default-token.ts';
 import { isAllowedHeader, isHeaderValue } from './downstream/headers.ts';
-import { TokenExchangeFailure } from './downstream/token-exchange.ts';
+import { TokenFailure } from './downstream/token-cache.ts';
 import type { CredentialsUsed, SourceTarget, Tool, ToolClient, ToolResponse } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
@@ -73,14 +73,7 @@ export class CallClient {
       return this.#reduce(await this.#sendByPolicy(request, target));
     } catch (error) {
       this.#open.signal.throwIfAborted();
-      if (error instanceof DefaultTokenFailure)
-        noteFailure(this.#open.trace, error.reason, {
-          credentials: 'default',
-          method: 'POST',
-          path: TOKEN_PATH,
-        });
-      else if (error instanceof TokenExchangeFailure)
-        noteFailure(this.#open.trace, error.reason, { credentials: 'exchange' });
+      if (error instanceof TokenFailure) this.#noteTokenFailure(error);
       else if (!(error instanceof DownstreamFailure)) throw error;
       const { reason, message } = error;
       // If the call was only too slow, the stack is useless.
@@ -88,6 +81,14 @@ export class CallClient {
       this.#open.log.warn(detail, 'call of the business API failed');
       return this.#fail(reason, message, error instanceof DownstreamFailure && error.reached);
     }
+  }
+
+  #noteTokenFailure({ reason }: TokenFailure): void {
+    const detail =
+      this.#credential.use === 'exchange'
+        ? { credentials: 'exchange' }
+        : { credentials: 'default', method: 'POST', path: TOKEN_PATH };
+    noteFailure(this.#open.trace, reason, detail);
   }
 
   /**

@@ -3,7 +3,7 @@ import { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Downstream } from './client.ts';
 import { isHeaderToken } from './headers.ts';
-import { TokenCache } from './token-cache.ts';
+import { TokenCache, TokenFailure } from './token-cache.ts';
 
 /** The path from which the API issues the default token (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
@@ -22,28 +22,12 @@ const EXPIRED_LIFE_MS = 250;
 export interface DefaultToken {
   /**
    * The cached token, or a new one. A token is fetched only once, even if several callers wait for it. Rejects with
-   * `DefaultTokenFailure`, or with the signal's reason; if one caller aborts, the fetch continues for the others. A
+   * `TokenFailure`, or with the signal's reason; if one caller aborts, the fetch continues for the others. A
    * failure is not cached: the next message tries again.
    */
   get(signal?: AbortSignal): Promise<Secret>;
   /** Call this if the API answered 401 to this token: `get` then fetches another token. */
   refused(token: Secret): void;
-}
-
-type DefaultTokenReason =
-  | 'default_credentials_missing'
-  | 'default_credentials_refused'
-  | 'default_token_failed';
-
-/** There is no default token. `message` is a text for the agent. */
-export class DefaultTokenFailure extends Error {
-  readonly reason: DefaultTokenReason;
-
-  constructor(reason: DefaultTokenReason, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = 'DefaultTokenFailure';
-    this.reason = reason;
-  }
 }
 
 interface DefaultTokenOptions {
@@ -65,14 +49,14 @@ export function createDefaultToken({
       const token = await requestToken(downstream, email, password);
       return { token, use_until: useUntil(token, clock.now()) };
     } catch (error) {
-      throw error instanceof DefaultTokenFailure ? error : failed(error);
+      throw error instanceof TokenFailure ? error : failed(error);
     }
   };
   return { get: (signal) => cache.get('', signal, obtain), refused: (token) => cache.drop(token) };
 }
 
-function failed(cause: unknown): DefaultTokenFailure {
-  return new DefaultTokenFailure(
+function failed(cause: unknown): TokenFailure {
+  return new TokenFailure(
     'default_token_failed',
     'Signing in to the business API is not possible at the moment.',
     { cause },
@@ -81,7 +65,7 @@ function failed(cause: unknown): DefaultTokenFailure {
 
 async function requestToken(downstream: Downstream, email?: string, password?: Secret): Promise<Secret> {
   if (!email || !password) {
-    throw new DefaultTokenFailure(
+    throw new TokenFailure(
       'default_credentials_missing',
       'This service has no default credentials for the business API.',
     );
@@ -94,7 +78,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
     token: null,
   });
   if (status === 400 || status === 401 || status === 403) {
-    throw new DefaultTokenFailure(
+    throw new TokenFailure(
       'default_credentials_refused',
       'The business API does not accept the default credentials of this service.',
     );

@@ -2,6 +2,25 @@ import type { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
 import { unlessAborted } from '../../time/time-limit.ts';
 
+export type TokenFailureReason =
+  | 'default_credentials_missing'
+  | 'default_credentials_refused'
+  | 'default_token_failed'
+  | 'exchange_refused'
+  | 'exchange_failed'
+  | 'subject_expired';
+
+/** There is no token. `message` is a text for the agent. */
+export class TokenFailure extends Error {
+  readonly reason: TokenFailureReason;
+
+  constructor(reason: TokenFailureReason, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'TokenFailure';
+    this.reason = reason;
+  }
+}
+
 /** A token, and the time until which it is used, ms since the epoch. */
 interface CachedToken {
   token: Secret;

@@ -4,7 +4,7 @@ import { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
 import { NO_OBSERVER, type Observer } from '../../trace/observer.ts';
 import { isHeaderToken } from './headers.ts';
-import { TokenCache } from './token-cache.ts';
+import { TokenCache, TokenFailure } from './token-cache.ts';
 import { askTokenEndpoint, TOKEN_EXCHANGE, type TokenClient } from './token-endpoint.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */
@@ -23,7 +23,7 @@ export interface TokenExchange {
   /**
    * Returns the token that represents the person at `source`, from memory or by an exchange. Callers that wait for the
    * same token share one exchange; if one of them aborts, the exchange continues for the others. Rejects with
-   * `TokenExchangeFailure`, or with the signal's reason.
+   * `TokenFailure`, or with the signal's reason.
    */
   exchange(
     source: string,
@@ -38,19 +38,6 @@ export interface TokenExchange {
   ownToken(source: string, settings: ExchangeSettings, signal?: AbortSignal): Promise<Secret>;
   /** Call this if the system answered 401 to this token. The token is then not used again. */
   refused(token: Secret): void;
-}
-
-export type TokenExchangeReason = 'exchange_refused' | 'exchange_failed' | 'subject_expired';
-
-/** There is no token for the system. `message` is a text for the agent. */
-export class TokenExchangeFailure extends Error {
-  readonly reason: TokenExchangeReason;
-
-  constructor(reason: TokenExchangeReason, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = 'TokenExchangeFailure';
-    this.reason = reason;
-  }
 }
 
 interface TokenExchangeOptions {
@@ -90,7 +77,7 @@ export function createTokenExchange({
       // Checked before the cache: a kept token is never used after the person's own token has expired.
       const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
       if (subjectEnd !== null && subjectEnd <= clock.now())
-        throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');
+        throw new TokenFailure('subject_expired', 'The sign-in of the person has expired.');
       return obtain(source, settings, subject, signal);
     },
     ownToken: (source, settings, signal) => obtain(source, settings, null, signal),
@@ -129,7 +116,7 @@ async function requestExchange(
     throw failed('the token endpoint cannot be reached', cause);
   });
   if (status === 400 || status === 401 || status === 403) {
-    throw new TokenExchangeFailure(
+    throw new TokenFailure(
       'exchange_refused',
       subject === null
         ? 'This service is not accepted by the other system.'
@@ -151,8 +138,8 @@ async function requestExchange(
   return { token: new Secret(token), expires_in };
 }
 
-function failed(why: string, cause?: unknown): TokenExchangeFailure {
-  return new TokenExchangeFailure(
+function failed(why: string, cause?: unknown): TokenFailure {
+  return new TokenFailure(
     'exchange_failed',
     'Signing in to the other system is not possible at the moment.',
     {

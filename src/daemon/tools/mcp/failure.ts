@@ -1,6 +1,6 @@
 import { type JSONRPCMessage, MCPClientError } from '@ai-sdk/mcp';
 import { nestsDeeper } from '../../syntax/json.ts';
-import type { TokenExchangeReason } from '../downstream/token-exchange.ts';
+import type { TokenFailureReason } from '../downstream/token-cache.ts';
 import type { McpEntry } from '../source-entry.ts';
 import type { CredentialsUsed, Sent } from '../tool.ts';
 
@@ -17,7 +17,7 @@ type McpFailureReason =
   | 'mcp_ended'
   | 'mcp_session_gone'
   | `http_${number}`
-  | TokenExchangeReason;
+  | TokenFailureReason;
 
 /** There is no usable answer. `message` is a text for the agent, and `cause` is for the log. */
 export class McpFailure extends Error {

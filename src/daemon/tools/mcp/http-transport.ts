@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { wasNotConnected } from '../downstream/http-request.ts';
-import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
+import { TokenFailure } from '../downstream/token-cache.ts';
 import { McpFailure, McpSessionGone, McpStatus, protocolError } from './failure.ts';
 import {
   bounded,
@@ -305,7 +305,7 @@ export class HttpTransport implements McpTransport {
 
 function asFailure(error: unknown): Error {
   if (error instanceof McpFailure) return error;
-  if (error instanceof TokenExchangeFailure)
+  if (error instanceof TokenFailure)
     return new McpFailure(error.reason, error.message, { cause: error, reached: false });
   const reached = !wasNotConnected(error);
   return new McpFailure('mcp_unreachable', 'The server cannot be reached.', { cause: error, reached });

@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { createDownstream } from '../../../../src/daemon/tools/downstream/client.ts';
-import {
-  createDefaultToken,
-  DefaultTokenFailure,
-} from '../../../../src/daemon/tools/downstream/default-token.ts';
+import { createDefaultToken } from '../../../../src/daemon/tools/downstream/default-token.ts';
+import { TokenFailure } from '../../../../src/daemon/tools/downstream/token-cache.ts';
 import { FakeApi, type FakeApiOptions, signToken } from '../../../support/fake-api.ts';
 
 const secret = 'a secret of the tests that is long enough';
@@ -144,7 +142,7 @@ test('without credentials, no token is requested', async () => {
     clock: { now: () => now },
   });
   const error = await source.get().catch((caught: unknown) => caught);
-  expect(error).toBeInstanceOf(DefaultTokenFailure);
+  expect(error).toBeInstanceOf(TokenFailure);
   expect(error).toMatchObject({
     reason: 'default_credentials_missing',
     message: 'This service has no default credentials for the business API.',

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import {
-  createTokenExchange,
-  TokenExchangeFailure,
-} from '../../../../src/daemon/tools/downstream/token-exchange.ts';
+import { TokenFailure } from '../../../../src/daemon/tools/downstream/token-cache.ts';
+import { createTokenExchange } from '../../../../src/daemon/tools/downstream/token-exchange.ts';
 import { signToken } from '../../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../../support/fake-authorization-server.ts';
 
@@ -31,12 +29,12 @@ const settings = (rest: object = {}) => ({
 const create = (maxKept = 1_000) =>
   createTokenExchange({ clock: { now: () => now }, timeoutMs: 2_000, maxKept });
 
-async function failureOf(work: Promise<unknown>): Promise<TokenExchangeFailure> {
+async function failureOf(work: Promise<unknown>): Promise<TokenFailure> {
   const error = await work.then(
     () => expect.fail('the call should have failed'),
     (caught: unknown) => caught,
   );
-  if (!(error instanceof TokenExchangeFailure)) throw error;
+  if (!(error instanceof TokenFailure)) throw error;
   return error;
 }
 
