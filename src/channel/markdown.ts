@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers';
+import type { Block } from './markdown/build-tree.ts';
 import type { Dialect } from './markdown/dialect.ts';
-import { Layouter } from './markdown/layout.ts';
+import { layOut } from './markdown/layout.ts';
 import { readParts } from './markdown/read-markdown.ts';
 import { escapeRuns } from './markdown/runs.ts';
 import { stripReserved } from './markdown/source.ts';
 import { split } from './markdown/split.ts';
+import type { Token } from './markdown/tokens.ts';
 import type { OutgoingReply } from './message.ts';
 import { pressPayload } from './payload.ts';
 
@@ -71,14 +73,16 @@ export async function renderReply(
  * Renders a text step by step. Each step takes a bounded time for any text, and other work can run between two steps.
  */
 export function* convert(markdown: string, dialect: Dialect): Generator<void, readonly string[]> {
-  const page = new Layouter(dialect);
+  const tokens: Token[] = [];
+  const layout = { dialect, frames: [], depth: 0 };
+  let last: Block | null = null;
   for (const blocks of readParts(markdown)) {
     yield;
     if (blocks === null) continue;
-    page.add(blocks);
+    last = layOut(blocks, last, tokens, layout);
     yield;
   }
-  const messages = yield* split(page.tokens, dialect);
+  const messages = yield* split(tokens, dialect);
   if (messages.length > 0) return messages;
   const asWritten = yield* split(
     escapeRuns([{ kind: 'text', text: stripReserved(markdown).trim(), marks: [] }], dialect),

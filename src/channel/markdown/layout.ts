@@ -9,39 +9,30 @@ const MAX_INDENT = 6;
 /** A heading stays with the text after it, unless there is no better place for a cut. */
 const AFTER_HEADING = { ...PARAGRAPH, cut: CUT.word };
 
-/** The surroundings of a block. */
+/** What surrounds a block. */
 interface Layout {
   readonly dialect: Dialect;
+  /** The marks of the blocks around it. */
+  readonly frames: readonly Mark[];
   /** Number of lists around the block. */
   readonly depth: number;
 }
 
-/** Turns blocks into tokens, in reading order. */
-export class Layouter {
-  readonly #dialect: Dialect;
-  #last: Block | null = null;
-  readonly tokens: Token[] = [];
-
-  constructor(dialect: Dialect) {
-    this.#dialect = dialect;
-  }
-
-  add(blocks: readonly Block[]): void {
-    this.#last = layOut(blocks, this.#last, [], { dialect: this.#dialect, depth: 0 }, this.tokens);
-  }
-}
-
-/** @returns the last visible block */
-function layOut(
+/**
+ * Turns blocks into tokens, in reading order.
+ * @param before the last visible block before them; null if there is none
+ * @param tokens get those of the blocks
+ * @returns the last visible block
+ */
+export function layOut(
   blocks: readonly Block[],
   before: Block | null,
-  frames: readonly Mark[],
-  layout: Layout,
   tokens: Token[],
+  layout: Layout,
 ): Block | null {
   let last = before;
   for (const block of blocks) {
-    const made = layOutBlock(block, frames, layout);
+    const made = layOutBlock(block, layout);
     if (made.length === 0) continue;
     if (last !== null) tokens.push(last.type === 'heading' ? AFTER_HEADING : PARAGRAPH);
     for (const token of made) tokens.push(token);
@@ -50,37 +41,38 @@ function layOut(
   return last;
 }
 
-function layOutBlocks(blocks: readonly Block[], frames: readonly Mark[], layout: Layout): Token[] {
+function layOutBlocks(blocks: readonly Block[], layout: Layout): Token[] {
   const tokens: Token[] = [];
-  layOut(blocks, null, frames, layout, tokens);
+  layOut(blocks, null, tokens, layout);
   return tokens;
 }
 
-function layOutBlock(node: Block, frames: readonly Mark[], layout: Layout): Token[] {
-  const { dialect } = layout;
+function layOutBlock(node: Block, layout: Layout): Token[] {
+  const { dialect, frames } = layout;
   switch (node.type) {
     case 'paragraph':
-      return escapeRuns(toRuns(node.children, frames, [], dialect), dialect);
+      return escapeRuns(toRuns(node.children, { dialect, frames, styles: [] }), dialect);
     case 'heading':
-      return escapeRuns(toRuns(node.children, frames, [dialect.strong], dialect), dialect);
+      return escapeRuns(toRuns(node.children, { dialect, frames, styles: [dialect.strong] }), dialect);
     case 'blockquote': {
       // No platform has nested quotations.
       const isInside = frames.some((mark) => QUOTES.has(mark));
-      return layOutBlocks(node.children, isInside ? frames : [createQuote(dialect), ...frames], layout);
+      const around = isInside ? frames : [createQuote(dialect), ...frames];
+      return layOutBlocks(node.children, { ...layout, frames: around });
     }
     case 'list':
-      return layOutList(node, frames, layout);
+      return layOutList(node, layout);
     case 'code':
-      return codeBlock(node.value, readLanguage(node.lang), frames, dialect);
+      return codeBlock(node.value, readLanguage(node.lang), layout);
     case 'table':
       return dialect.tables === 'aligned'
-        ? codeBlock(tableLines(renderRows(node, dialect)), null, frames, dialect)
-        : rowByRow(node, frames, dialect);
+        ? codeBlock(tableLines(renderRows(node, dialect)), null, layout)
+        : rowByRow(node, layout);
     case 'thematicBreak':
       return [{ kind: 'word', text: '———', marks: frames }];
     case 'footnoteDefinition': {
       const label: Token = { kind: 'word', text: `[${node.label}] `, marks: frames };
-      return [label, ...layOutBlocks(node.children, frames, layout)];
+      return [label, ...layOutBlocks(node.children, layout)];
     }
   }
 }
@@ -94,16 +86,16 @@ function createQuote(dialect: Dialect): Mark {
   return mark;
 }
 
-function layOutList(list: List, frames: readonly Mark[], layout: Layout): Token[] {
+function layOutList(list: List, layout: Layout): Token[] {
   return list.children.flatMap((item, index) => {
     const number = list.start === null ? null : `${list.start + index}.`;
-    const tokens = layOutItem(item, number, frames, layout);
+    const tokens = layOutItem(item, number, layout);
     return index === 0 ? tokens : [list.spread ? PARAGRAPH : LINE, ...tokens];
   });
 }
 
-function layOutItem(item: ListItem, number: string | null, frames: readonly Mark[], layout: Layout): Token[] {
-  const { dialect, depth } = layout;
+function layOutItem(item: ListItem, number: string | null, layout: Layout): Token[] {
+  const { dialect, frames, depth } = layout;
   const box = item.checked === null ? null : item.checked ? '☑' : '☐';
   const bullet = number ?? box ?? dialect.bullets[Math.min(depth, dialect.bullets.length - 1)] ?? '-';
   const text = `${number !== null && box !== null ? `${number} ${box}` : bullet} `;
@@ -111,7 +103,7 @@ function layOutItem(item: ListItem, number: string | null, frames: readonly Mark
   const tokens: Token[] = [{ kind: 'word', text, marks: frames }];
   let isFirst = true;
   for (const child of item.children) {
-    const block = layOutBlock(child, inside, { ...layout, depth: depth + 1 });
+    const block = layOutBlock(child, { dialect, frames: inside, depth: depth + 1 });
     if (block.length === 0) continue;
     // A block that cannot follow a bullet on the same line begins on the next line.
     if (!isFirst) tokens.push(child.type === 'list' || !item.spread ? LINE : PARAGRAPH);
@@ -126,12 +118,7 @@ function layOutItem(item: ListItem, number: string | null, frames: readonly Mark
  * A code block can be inside marks that are written only at the beginning and the end, such as the quotations of some
  * platforms. It cannot be inside marks that are written on every line, so those marks are dropped.
  */
-function codeBlock(
-  text: string,
-  language: string | null,
-  frames: readonly Mark[],
-  dialect: Dialect,
-): Token[] {
+function codeBlock(text: string, language: string | null, { dialect, frames }: Layout): Token[] {
   const marks = [...frames.filter(({ prefix }) => prefix === undefined), dialect.codeBlock(language)];
   // Without an escape, a fence inside the code would end the block.
   const safe = '`' in dialect.lookalikes ? text.replace(/``(?=`)/g, '``\u200b') : text;
@@ -144,15 +131,15 @@ function readLanguage(lang: string): string | null {
 
 /** The cells of the table as text. A code block has no links, so addresses are written out. */
 function renderRows(table: Table, dialect: Dialect): string[][] {
-  const inCode: Dialect = { ...dialect, link: () => null };
-  return table.rows.map((row) => row.map((cell) => joinText(toRuns(cell, [], [], inCode))));
+  const inCode = { dialect: { ...dialect, link: () => null }, frames: [], styles: [] };
+  return table.rows.map((row) => row.map((cell) => joinText(toRuns(cell, inCode))));
 }
 
-function rowByRow(table: Table, frames: readonly Mark[], dialect: Dialect): Token[] {
+function rowByRow(table: Table, { dialect, frames }: Layout): Token[] {
   return table.rows.flatMap((cells, row) => {
     const styles = row === 0 ? [dialect.strong] : [];
     const runs = cells.flatMap((cell, column) => {
-      const inside = toRuns(cell, frames, styles, dialect);
+      const inside = toRuns(cell, { dialect, frames, styles });
       return column === 0 ? inside : [{ kind: 'text' as const, text: ' | ', marks: frames }, ...inside];
     });
     const tokens = escapeRuns(runs, dialect);

@@ -94,21 +94,25 @@ export interface Run {
  */
 export const MAX_URL = 1500;
 
-/** @param styles marks that apply to all of `nodes`, inside `frames`: for example bold in a heading */
-export function toRuns(
-  nodes: readonly Inline[],
-  frames: readonly Mark[],
-  styles: readonly Mark[],
-  dialect: Dialect,
-): Run[] {
-  return nodes.flatMap((node) => runsOfOne(node, frames, styles, dialect));
+/** What surrounds inline nodes. */
+export interface Surroundings {
+  readonly dialect: Dialect;
+  /** The marks of the blocks around the nodes. */
+  readonly frames: readonly Mark[];
+  /** Marks inside `frames` that apply to all of the nodes, for example bold in a heading. */
+  readonly styles: readonly Mark[];
 }
 
-function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[], dialect: Dialect): Run[] {
+export function toRuns(nodes: readonly Inline[], around: Surroundings): Run[] {
+  return nodes.flatMap((node) => runsOfOne(node, around));
+}
+
+function runsOfOne(node: Inline, around: Surroundings): Run[] {
+  const { dialect, frames, styles } = around;
   const text = (value: string): Run[] => [{ kind: 'text', text: value, marks: [...frames, ...styles] }];
   const styled = (children: readonly Inline[], mark: Mark): Run[] => {
     const isKept = !styles.includes(mark) && !styles.some(({ plain }) => plain === true);
-    return toRuns(children, frames, isKept ? [...styles, mark] : styles, dialect);
+    return toRuns(children, isKept ? { ...around, styles: [...styles, mark] } : around);
   };
   switch (node.type) {
     case 'text':
@@ -122,20 +126,11 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
     case 'delete':
       return styled(node.children, dialect.delete);
     case 'inlineCode':
-      return codeSpan(node.value, frames, styles, dialect);
+      return codeSpan(node.value, around);
     case 'link':
-      return linked(
-        toRuns(node.children, frames, [], dialect),
-        node.url,
-        frames,
-        styles,
-        dialect,
-        node.children,
-      );
-    case 'image': {
-      const alt: Inline[] = node.alt === '' ? [] : [{ type: 'text', value: node.alt }];
-      return linked(text(node.alt), node.url, frames, styles, dialect, alt);
-    }
+      return linked(node.url, node.children, around);
+    case 'image':
+      return linked(node.url, node.alt === '' ? [] : [{ type: 'text', value: node.alt }], around);
   }
 }
 
@@ -143,7 +138,7 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
  * No platform understands code that is also bold, so code loses marks such as bold. Code within a link keeps the link
  * with its styles, and loses the code mark.
  */
-function codeSpan(value: string, frames: readonly Mark[], styles: readonly Mark[], dialect: Dialect): Run[] {
+function codeSpan(value: string, { dialect, frames, styles }: Surroundings): Run[] {
   const text = value.replaceAll('`', dialect.lookalikes['`'] ?? '`');
   const isLinked = styles.some(
     (mark) => mark !== dialect.strong && mark !== dialect.emphasis && mark !== dialect.delete,
@@ -151,15 +146,9 @@ function codeSpan(value: string, frames: readonly Mark[], styles: readonly Mark[
   return [{ kind: 'code', text, marks: isLinked ? [...frames, ...styles] : [...frames, dialect.code] }];
 }
 
-function linked(
-  plain: readonly Run[],
-  target: string,
-  frames: readonly Mark[],
-  styles: readonly Mark[],
-  dialect: Dialect,
-  children: readonly Inline[],
-): Run[] {
-  const label = joinText(plain);
+function linked(target: string, children: readonly Inline[], around: Surroundings): Run[] {
+  const { dialect, frames, styles } = around;
+  const label = joinText(toRuns(children, { ...around, styles: [] }));
   const url = safeUrl(target);
   const marks = [...frames, ...styles];
   const bare = url !== null && (label.trim() === '' || isSame(label, target));
@@ -171,12 +160,12 @@ function linked(
     return [{ kind, text: shown, marks: mark === null ? marks : [...marks, mark] }];
   }
   if (mark !== null) {
-    return toRuns(children, frames, [...styles, mark], dialect).map((run) => ({
+    return toRuns(children, { ...around, styles: [...styles, mark] }).map((run) => ({
       ...run,
       text: run.text.replaceAll('\n', ' '),
     }));
   }
-  const inside = toRuns(children, frames, styles, dialect);
+  const inside = toRuns(children, around);
   const shown = url?.replace(/^(mailto|tel):/i, '') ?? target;
   if (shown === '') return inside;
   const open: Run = { kind: 'text', text: label.trim() === '' ? '(' : ' (', marks };

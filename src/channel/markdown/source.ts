@@ -39,13 +39,15 @@ function hidden(signs: string): string {
 
 /** Hides signs from the parser so that it reads the text in bounded time. */
 export function limitNesting(text: string): string {
-  const tamer = new Tamer();
+  const limiter = new NestingLimiter();
   return text
     .split('\n')
-    .flatMap((line) => tamer.lines(line))
+    .flatMap((line) => limiter.lines(line))
     .join('\n');
 }
 
+/** The beginning of a code block. */
+export const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
 const RULE = /^[ \t]*([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const CONTAINER = /^([ \t]*)(>|[-+*](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))/;
@@ -71,7 +73,7 @@ function countColumns(text: string): number {
   return columns;
 }
 
-class Tamer {
+class NestingLimiter {
   /** Fence of the code block around the line. */
   #fence: string | null = null;
   /** Number of brackets that are open in the block so far. */
@@ -90,7 +92,7 @@ class Tamer {
       if (isClosing(line, this.#fence)) this.#fence = null;
       return [line];
     }
-    this.#fence = /^(?:`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[0] ?? null;
+    this.#fence = FENCE.exec(line)?.[0] ?? null;
     if (this.#fence !== null) {
       this.#open = 0;
       this.#column = 0;
@@ -98,8 +100,8 @@ class Tamer {
     }
     const { containers, content } = withFewContainers(line);
     if (content.trim() === '' || content.startsWith('#') || containers !== '') this.#open = 0;
-    const tamed = containers + this.#withFewOpen(content);
-    return this.#goesOnTooLong(containers, content) ? ['', tamed] : [tamed];
+    const limited = containers + this.#withFewOpen(content);
+    return this.#goesOnTooLong(containers, content) ? ['', limited] : [limited];
   }
 
   #goesOnTooLong(containers: string, content: string): boolean {
@@ -145,8 +147,6 @@ export function stripReserved(text: string): string {
 
 /** Maximum number of characters that are parsed at once. This limits how long the parser blocks the event loop. */
 const MAX_PART = 16_000;
-
-export const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
 
 /**
  * Splits Markdown into parts that can be parsed one after the other. It splits between an empty line and a line without
