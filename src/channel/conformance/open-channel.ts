@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Channel, ChannelRequest, ChannelResponse, ChannelSettings } from '../index.ts';
+import createFindMyWay, { type HTTPMethod } from 'find-my-way';
+import type { Channel, ChannelRequest, ChannelResponse, ChannelSettings, Route } from '../index.ts';
 import { jsonObjectOrNull } from '../json-object.ts';
 import { readMultipart } from '../payload.ts';
 import { hasOwnConnection } from '../simulator.ts';
@@ -16,6 +17,8 @@ import {
 
 /** Maximum number of times that a request is delivered while the channel answers 503. */
 const DELIVERIES_MAX = 10;
+/** Longest value of a path parameter, in characters, as in the daemon. */
+const PARAM_MAX = 16_384;
 /** Status with which the daemon answers each problem. */
 const STATUS: Readonly<Record<string, number>> = {
   malformed_json: 400,
@@ -162,30 +165,20 @@ export async function withChannel<T>(
 export async function deliver(channel: Channel, sample: SampleRequest): Promise<ChannelResponse> {
   const url = new URL(sample.path, 'http://conformance');
   const method = sample.method ?? 'POST';
-  for (const route of channel.routes) {
-    const params = route.method === method ? match(route.path, url.pathname) : null;
-    if (params) return route.handle(request(sample, method, url, params));
-  }
-  throw new Error(`the channel has no route for ${method} ${url.pathname}`);
-}
-
-function match(pattern: string, path: string): Record<string, string> | null {
-  const [wanted, came] = [pattern.split('/'), path.split('/')];
-  if (wanted.length !== came.length) return null;
-  const params: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
-    const given = came[index] ?? '';
-    if (part.startsWith(':')) params[part.slice(1)] = decodeURIComponent(given);
-    else if (part !== given) return null;
-  }
-  return params;
+  const router = createFindMyWay({ maxParamLength: PARAM_MAX });
+  for (const route of channel.routes) router.on(route.method, route.path, () => undefined, route);
+  const found = router.find(method as HTTPMethod, url.pathname);
+  if (found === null) throw new Error(`the channel has no route for ${method} ${url.pathname}`);
+  return (found.store as Route).handle(
+    request(sample, method, url, found.params as ChannelRequest['params']),
+  );
 }
 
 function request(
   sample: SampleRequest,
   method: string,
   url: URL,
-  params: Record<string, string>,
+  params: ChannelRequest['params'],
 ): ChannelRequest {
   const body =
     typeof sample.body === 'string'
