@@ -7,6 +7,7 @@ import {
   type LanguageModel,
   wrapLanguageModel,
 } from 'ai';
+import { jsonObject } from '../../../channel/json-object.ts';
 import { ConfigurationError, misconfigured } from '../../settings/problem.ts';
 import { revealAll, type Secret } from '../../settings/secret.ts';
 import { chooseModels, type ModelChoice, type ModelSettings } from '../model-servers.ts';
@@ -271,7 +272,7 @@ async function streamOfCompletion(response: Response, asked: unknown): Promise<R
 }
 
 function asksForStream(body: unknown): boolean {
-  return typeof body === 'string' && (JSON.parse(body) as { stream?: unknown }).stream === true;
+  return typeof body === 'string' && jsonObject(body).stream === true;
 }
 
 interface Choice {
@@ -281,10 +282,10 @@ interface Choice {
 
 /** The completion as the chunk of a stream. Null if the text is not a completion. */
 function toChunk(text: string): object | null {
-  const completion = parsed(text);
-  const choices = (completion as { choices?: unknown } | null)?.choices;
+  const completion = jsonObject(text);
+  const { choices } = completion;
   if (!Array.isArray(choices)) return null;
-  return { ...(completion as object), object: 'chat.completion.chunk', choices: choices.map(choiceOfChunk) };
+  return { ...completion, object: 'chat.completion.chunk', choices: choices.map(choiceOfChunk) };
 }
 
 function choiceOfChunk({ message = {}, ...choice }: Choice): object {
@@ -292,12 +293,4 @@ function choiceOfChunk({ message = {}, ...choice }: Choice): object {
   if (!Array.isArray(calls)) return { ...choice, delta };
   // In a stream, each tool call has an index, which all pieces of the call repeat.
   return { ...choice, delta: { ...delta, tool_calls: calls.map((call, index) => ({ index, ...call })) } };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,4 +1,5 @@
 import { type JSONRPCMessage, MCPClientError } from '@ai-sdk/mcp';
+import { isObject, jsonObject } from '../../../channel/json-object.ts';
 import { nestsDeeper } from '../../syntax/json.ts';
 import type { TokenFailureReason } from '../downstream/token-cache.ts';
 import type { McpEntry } from '../source-entry.ts';
@@ -90,16 +91,12 @@ export function protocolError(failure: Error, request: JSONRPCMessage): Protocol
 
 function errorIn(body: string): ProtocolError | null {
   if (nestsDeeper(body, MAX_DEPTH)) return null;
-  try {
-    const { error } = JSON.parse(body) as { error?: Partial<ProtocolError> };
-    const { code, message, data } = error ?? {};
-    return Number.isInteger(code) && typeof message === 'string'
-      ? { code: code as number, message, data }
-      : null;
-  } catch {
-    // The body is not JSON, so only the status counts.
-    return null;
-  }
+  // If the body is not JSON, only the status counts.
+  const { error } = jsonObject(body);
+  const { code, message, data } = isObject(error) ? error : {};
+  return Number.isInteger(code) && typeof message === 'string'
+    ? { code: code as number, message, data }
+    : null;
 }
 
 /**
