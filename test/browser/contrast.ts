@@ -10,8 +10,8 @@ export function poorContrasts(page: Page): Promise<string[]> {
     const root = document.querySelector('agentd-webchat')?.shadowRoot;
     if (!context || !root) throw new Error('there is nothing to measure');
 
-    type Colour = readonly [red: number, green: number, blue: number, alpha: number];
-    const read = (css: string): Colour => {
+    type Color = readonly [red: number, green: number, blue: number, alpha: number];
+    const read = (css: string): Color => {
       context.clearRect(0, 0, 1, 1);
       context.fillStyle = css;
       context.fillRect(0, 0, 1, 1);
@@ -20,27 +20,27 @@ export function poorContrasts(page: Page): Promise<string[]> {
     };
     const parentOf = (element: Element): Element | null =>
       element.parentElement ?? ((element.getRootNode() as ShadowRoot).host as Element | undefined) ?? null;
-    const groundOf = (element: Element | null): Colour => {
+    const groundOf = (element: Element | null): Color => {
       for (let at = element; at !== null; at = parentOf(at)) {
-        const colour = read(getComputedStyle(at).backgroundColor);
-        if (colour[3] > 0.99) return colour;
+        const color = read(getComputedStyle(at).backgroundColor);
+        if (color[3] > 0.99) return color;
       }
       return [255, 255, 255, 1];
     };
-    const luminance = ([red, green, blue]: Colour): number => {
+    const luminance = ([red, green, blue]: Color): number => {
       const [r = 0, g = 0, b = 0] = [red, green, blue].map((part) => {
         const share = part / 255;
         return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
       });
       return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
-    const ratio = (one: Colour, other: Colour): number => {
+    const ratio = (one: Color, other: Color): number => {
       const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
       return (light + 0.05) / (dark + 0.05);
     };
     const poor: string[] = [];
-    const check = (what: string, colour: string, ground: Colour, least: number) => {
-      const found = ratio(read(colour), ground);
+    const check = (what: string, color: string, ground: Color, least: number) => {
+      const found = ratio(read(color), ground);
       if (found < least) poor.push(`${what}: ${found.toFixed(2)} of ${least}`);
     };
 

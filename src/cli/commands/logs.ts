@@ -55,7 +55,7 @@ export const command = defineCommand({
         maskTokens(
           out.json
             ? `${escapeControls(asJsonObject(line))}\n`
-            : formatLogLine(line, { colour: out.color, date: true, width: out.width, beside: entryInWords }),
+            : formatLogLine(line, { color: out.color, date: true, width: out.width, beside: entryInWords }),
         ),
       );
     const unfinished = !options.follow;

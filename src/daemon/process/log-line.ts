@@ -1,7 +1,8 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { jsonObjectOrNull } from '../../channel/json-object.ts';
 import { printable, withoutControls, wrapText } from '../texts/printable.ts';
 
-const COLOURS = {
+const COLORS = {
   trace: 'gray',
   debug: 'gray',
   info: 'green',
@@ -19,28 +20,23 @@ const COLOURS = {
 export function formatLogLine(
   line: string,
   options: {
-    colour: boolean;
+    color: boolean;
     date?: boolean;
     width?: number;
     beside?(entry: Readonly<Record<string, unknown>>): string;
   },
 ): string {
-  let entry: Record<string, unknown>;
-  try {
-    entry = JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return `${withoutControls(line.trimEnd())}\n`;
-  }
-  if (entry === null || typeof entry !== 'object') return `${withoutControls(line.trimEnd())}\n`;
+  const entry = jsonObjectOrNull(line);
+  if (entry === null) return `${withoutControls(line.trimEnd())}\n`;
   const { time, level, msg, err, ...fields } = entry;
-  const paint = (colour: 'gray' | 'green' | 'yellow' | 'red', text: string) =>
-    options.colour ? styleText(colour, text, { validateStream: false }) : text;
+  const paint = (color: 'gray' | 'green' | 'yellow' | 'red', text: string) =>
+    options.color ? styleText(color, text, { validateStream: false }) : text;
   const label = printable(String(level ?? 'info'));
   const rest = Object.entries(fields)
     .map(([name, value]) => printable(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))
     .join(' ');
   const moment = printable(String(time ?? '')).replace('T', ' ');
-  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 24))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
+  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 24))} ${paint(COLORS[label as keyof typeof COLORS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
   const beside = printable(options.beside?.(entry) ?? '');
   const words = beside && `# ${beside}`;
   const { width = Number.POSITIVE_INFINITY } = options;

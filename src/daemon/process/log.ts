@@ -37,10 +37,10 @@ export type ProcessLog = Log & {
 export function createLog(options: LogOptions): ProcessLog {
   const isTerminal = process.stderr.isTTY === true;
   const isText = options.format === 'TEXT' || (options.format === 'AUTO' && isTerminal);
-  const colour = isTerminal && !process.env.NO_COLOR;
+  const color = isTerminal && !process.env.NO_COLOR;
   const form = (line: string) => {
     const priority = options.prefixed ? priorityPrefix(line) : '';
-    return `${priority}${isText ? formatLogLine(line, { colour }) : line}`;
+    return `${priority}${isText ? formatLogLine(line, { color }) : line}`;
   };
   const output = new LogOutput(options.writeError ?? standardError(), (dropped) =>
     form(droppedLine(dropped)),

@@ -8,7 +8,7 @@ import { formatLogLine } from '../../../src/daemon/process/log-line.ts';
 
 const shown = (entry: object) =>
   formatLogLine(JSON.stringify({ level: 'warn', time: '2026-11-28T12:00:00.000Z', ...entry }), {
-    colour: false,
+    color: false,
     beside: entryInWords,
   });
 

@@ -18,7 +18,7 @@ describe('formatLogLine', () => {
       detail: { [EVIL]: EVIL },
       err: { stack: `Error: ${EVIL}\n    at one`, cause: { message: EVIL } },
     });
-    const shown = formatLogLine(line, { colour: false });
+    const shown = formatLogLine(line, { color: false });
     expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
     expect(shown).toContain(`user=${CLEAN}`);
     expect(shown).toContain(`Error: ${CLEAN}\n`);
@@ -26,19 +26,19 @@ describe('formatLogLine', () => {
 
   test('keeps a text with line ends on one line, so that it cannot look like another entry', () => {
     const line = JSON.stringify({ level: 'info', msg: 'one\n00:00:00.000 FATAL two', user: 'a\r\nb' });
-    expect(formatLogLine(line, { colour: false }).trimEnd().split('\n')).toHaveLength(1);
+    expect(formatLogLine(line, { color: false }).trimEnd().split('\n')).toHaveLength(1);
   });
 
   test('says that the times are in UTC', () => {
     const line = JSON.stringify({ level: 'info', time: '2026-01-02T03:04:05.678Z', msg: 'x' });
-    expect(formatLogLine(line, { colour: false, date: true })).toBe('2026-01-02 03:04:05.678Z INFO  x\n');
-    expect(formatLogLine(line, { colour: false })).toBe('03:04:05.678Z INFO  x\n');
+    expect(formatLogLine(line, { color: false, date: true })).toBe('2026-01-02 03:04:05.678Z INFO  x\n');
+    expect(formatLogLine(line, { color: false })).toBe('03:04:05.678Z INFO  x\n');
   });
 
   test('has its fields on lines of their own if it is longer than the terminal is wide', () => {
     const time = '2026-01-02T03:04:05.678Z';
     const line = JSON.stringify({ level: 'info', time, msg: 'answered', channel: 'sse', took_ms: 20 });
-    const options = { colour: false, beside: () => 'the words of a code' };
+    const options = { color: false, beside: () => 'the words of a code' };
     const whole = '03:04:05.678Z INFO  answered channel=sse took_ms=20  # the words of a code';
     expect(formatLogLine(line, { ...options, width: whole.length })).toBe(`${whole}\n`);
     expect(formatLogLine(line, { ...options, width: 24 })).toBe(
@@ -47,7 +47,7 @@ describe('formatLogLine', () => {
   });
 
   test('also cleans lines that are not JSON', () => {
-    expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
+    expect(formatLogLine(EVIL, { color: false })).toBe(`${CLEAN}\n`);
   });
 });
 
