@@ -134,21 +134,9 @@ async function performCall(
     return { ...refusal('tool_broken', 'The tool failed because of an internal error.'), written };
   } finally {
     // Whatever the source still does for this call, for example because it kept the client, does nothing from now on.
-    limit.end(() => endOfCalls(tool));
+    limit.end(() => ContextEnded.ofCall(tool.name));
     limit.lift();
   }
-}
-
-/** One for all calls of a tool: an error with its stack would be the largest part of the cost of ending a call. */
-const ends = new WeakMap<Tool, ContextEnded>();
-
-function endOfCalls(tool: Tool): ContextEnded {
-  let end = ends.get(tool);
-  if (!end) {
-    end = ContextEnded.ofCall(tool.name);
-    ends.set(tool, end);
-  }
-  return end;
 }
 
 async function send(
