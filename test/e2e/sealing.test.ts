@@ -143,6 +143,8 @@ describe('TOKEN_ENCRYPTION_KEY=off', () => {
     expect(await answerIn(sealed, session_id)).toContain('Ada Lovelace');
     const list = await command(['link', 'list', '--json'], { cwd: directory });
     expect(JSON.parse(list.stdout)).toMatchObject([{ user_id: '42', state: 'live' }]);
+    // The sweeper deletes what the journal still has of them.
+    await expect.poll(() => payloads.filter((one) => stored().includes(one))).toEqual([]);
     await sealed.stop();
     // A daemon that has stopped leaves no write-ahead log beside its database.
     const left = readAll([join(state, 'agentd.db')]);
