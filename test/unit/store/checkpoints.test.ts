@@ -1,4 +1,4 @@
-import { renameSync, statSync } from 'node:fs';
+import { renameSync, statSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import workers from 'node:worker_threads';
@@ -16,7 +16,9 @@ function fixture() {
   const db = openDatabase(path);
   db.pragma('busy_timeout = 0');
   db.exec('CREATE TABLE t (content BLOB)');
-  const checkpoints = new Checkpoints(db);
+  const installed = `${path}.package`;
+  writeFileSync(installed, 'old');
+  const checkpoints = new Checkpoints(db, installed);
   const insert = db.prepare('INSERT INTO t VALUES (zeroblob(?))');
   const write = (pages: number) => {
     db.exec('BEGIN IMMEDIATE');
@@ -39,7 +41,7 @@ function fixture() {
     await checkpoints.end();
     db.close();
   };
-  return { path, db, checkpoints, write, progress, logPages, fill, close };
+  return { path, installed, db, checkpoints, write, progress, logPages, fill, close };
 }
 
 it('another thread moves a long log while this one writes on, and then the log is used anew', async () => {
@@ -79,6 +81,16 @@ it('if the thread cannot open the file, SQLite moves a log of twice the length',
   for (let left = 100; left > 0 && progress().checkpointed === 0; left--) write(100);
   expect(progress().checkpointed).toBeGreaterThan(0);
   renameSync(`${path}.elsewhere`, path);
+  await close();
+});
+
+it('no thread loads another copy of SQLite that an upgrade has installed', async () => {
+  const { installed, checkpoints, fill, progress, close } = fixture();
+  writeFileSync(`${installed}.new`, 'new');
+  renameSync(`${installed}.new`, installed);
+  fill();
+  await checkpoints.shorten();
+  expect(progress().checkpointed).toBe(0);
   await close();
 });
 

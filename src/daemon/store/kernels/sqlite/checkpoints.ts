@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { CHECKPOINT_PAGES } from './database.ts';
@@ -13,6 +15,9 @@ export const LONG_PAGES = CHECKPOINT_PAGES / 2;
 /** Moving so many pages blocks the event loop for a few milliseconds at most. */
 const SHORT_PAGES = 500;
 
+/** A file that an upgrade replaces together with SQLite. */
+const PACKAGE = createRequire(import.meta.url).resolve('better-sqlite3/package.json');
+
 /**
  * Moves the write-ahead log into the database (https://sqlite.org/wal.html#ckpt) without blocking the event loop for
  * long: another thread moves a long log, and waits for the disk. It has a connection of its own, and commits go on
@@ -22,6 +27,9 @@ const SHORT_PAGES = 500;
  */
 export class Checkpoints {
   readonly #path: string;
+  readonly #package: string;
+  /** The file of the package when this process loaded SQLite. */
+  readonly #loaded: string | null;
   readonly #statements;
   #commits = 0;
   /** Null until it is needed. */
@@ -31,9 +39,14 @@ export class Checkpoints {
   #moving: PromiseWithResolvers<void> | null = null;
   #isRestDue = false;
 
-  /** @param db the connection of the daemon */
-  constructor(db: Database.Database) {
+  /**
+   * @param db the connection of the daemon
+   * @param file `PACKAGE` except in tests
+   */
+  constructor(db: Database.Database, file = PACKAGE) {
     this.#path = db.name;
+    this.#package = file;
+    this.#loaded = identify(file);
     this.#statements = {
       look: db.prepare<[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)'),
       move: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
@@ -82,8 +95,15 @@ export class Checkpoints {
     this.#thread.postMessage('move');
   }
 
-  /** @returns null if the system allows no further thread. */
+  /**
+   * @returns null if the system allows no further thread, or if the thread would load another copy of SQLite: the locks
+   * of two copies in one process are not respected (https://sqlite.org/howtocorrupt.html, 2.2.1).
+   */
   #startThread(): Worker | null {
+    if (identify(this.#package) !== this.#loaded) {
+      this.#hasEnded = true;
+      return null;
+    }
     let thread: Worker;
     try {
       thread = new Worker(new URL('checkpoint-thread.js', import.meta.url), { workerData: this.#path });
@@ -118,4 +138,10 @@ export class Checkpoints {
     this.#moving?.resolve();
     this.#moving = null;
   }
+}
+
+/** Names a file; null if there is none. A file that replaces it has another name. */
+function identify(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? null : [found.dev, found.ino, found.ctimeMs].join();
 }
