@@ -1,5 +1,4 @@
-import type { SettingProblem } from '../../settings/problem.ts';
-import { createProblem } from '../../settings/problem.ts';
+import { createProblem, type SettingProblem } from '../../settings/problem.ts';
 
 /** Stands for the API key in the settings of agentd, which can replace the provider's own variable. */
 const KEY = 'key';
