@@ -60,7 +60,7 @@ function solid(text: string): string {
 
 const FAMILY = '👨‍👩‍👧‍👦';
 
-/** Markdown with all of its elements, in any order. The words are w0, w1, w2, … */
+/** Markdown with all of its elements, in any order. The words are w0w, w1w, …, so that a digit after one is not of it. */
 const markdown = fc
   .array(
     fc.constantFrom(
@@ -96,7 +96,7 @@ const markdown = fc
   )
   .map((parts) => {
     let count = 0;
-    return parts.join('').replaceAll('§', () => `w${count++}`);
+    return parts.join('').replaceAll('§', () => `w${count++}w`);
   });
 
 describe('the division of a reply into messages', () => {
@@ -131,11 +131,11 @@ describe('the division of a reply into messages', () => {
       fc.property(markdown, (text) => {
         // The word after a fence names its language, and is not text.
         fc.pre(!/~~~|```[^\n]/.test(text));
-        const words = (shown: string) => shown.match(/w\d+/g) ?? [];
+        const words = (shown: string) => shown.match(/w\d+w/g) ?? [];
         const shown = renderMarkdown(text, { ...TAGS, limit: WHOLE }).join('\n');
         expect(words(shown)).toEqual(words(text));
       }),
-      { numRuns: effort(200, 400) },
+      { numRuns: effort(200, 400), examples: [['w0w![1. ](javascript:x)']] },
     );
   });
 
