@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { devNull, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Store } from '../../../src/daemon/store/store.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import type { Benchmark, Effort, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
@@ -15,6 +16,8 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** The most starts per round, each with a new process. */
 const STARTS = 3;
+
+const SESSIONS_A_COMMIT = 100;
 
 let directory = '';
 
@@ -74,44 +77,46 @@ async function starts(
   return { value: median(took) };
 }
 
-/** Stores sessions, each with one turn and its trace. */
+/** Stores sessions, each with one turn and its trace, in many commits, as a daemon does: then most are in the table. */
 async function fill(sessions: number): Promise<void> {
   const store = openStoreAt(directory);
+  const numbers = Array.from({ length: sessions }, (_, number) => number);
+  while (numbers.length > 0)
+    await Promise.all(numbers.splice(-SESSIONS_A_COMMIT).map((number) => addSession(store, number)));
+  await store.close();
+}
+
+async function addSession(store: Store, number: number): Promise<void> {
   const now = Date.now();
   const common = { platform: 'webchat', user_id: 'visitor' };
-  await Promise.all(
-    Array.from({ length: sessions }, async (_, number) => {
-      const ids = { turn_id: randomUUID(), request_id: randomUUID(), message_id: null };
-      const session_id = `webchat_visitor_${number}`;
-      const whole = { ...ids, ...common, started_at: now, finished_at: now };
-      const session = {
-        ...common,
-        session_id,
-        former_id: null,
-        namespace: 'web',
-        generated: true,
-        owner: null,
-        credential_owner: null,
-        metadata: {},
-        turns: 0,
-        created_at: now,
-        last_active_at: now,
-        expires_at: now + 86_400_000,
-      };
-      const turn = {
-        ...whole,
-        person: null,
-        text: 'Where is my order?',
-        reply: 'On its way.',
-        outcome: 'answered' as const,
-        failure: null,
-        credentials: 'default' as const,
-        credentials_reason: 'no_token',
-      };
-      await saveSession(store, session);
-      const trace = { ...whole, session_id, outcome: 'answered', lines: [] };
-      await commitUnderClaim(store, session_id, { turn: { record: turn, ttl_ms: 86_400_000 }, trace });
-    }),
-  );
-  await store.close();
+  const ids = { turn_id: randomUUID(), request_id: randomUUID(), message_id: null };
+  const session_id = `webchat_visitor_${number}`;
+  const whole = { ...ids, ...common, started_at: now, finished_at: now };
+  const session = {
+    ...common,
+    session_id,
+    former_id: null,
+    namespace: 'web',
+    generated: true,
+    owner: null,
+    credential_owner: null,
+    metadata: {},
+    turns: 0,
+    created_at: now,
+    last_active_at: now,
+    expires_at: now + 86_400_000,
+  };
+  const turn = {
+    ...whole,
+    person: null,
+    text: 'Where is my order?',
+    reply: 'On its way.',
+    outcome: 'answered' as const,
+    failure: null,
+    credentials: 'default' as const,
+    credentials_reason: 'no_token',
+  };
+  await saveSession(store, session);
+  const trace = { ...whole, session_id, outcome: 'answered', lines: [] };
+  await commitUnderClaim(store, session_id, { turn: { record: turn, ttl_ms: 86_400_000 }, trace });
 }
