@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { startAgentd } from '../support/daemon.ts';
 import { isThorough } from '../support/effort.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -96,4 +97,13 @@ it('a failed build does not change the previous build, which a daemon may be usi
   expect(stdout).toContain('src/broken.ts');
   expect(readFileSync(old, 'utf8')).toBe('the old build');
   expect(readdirSync(copy)).toEqual(before);
+});
+
+/** Prints whether Node.js has loaded its own fetch, which each module that imports from `node:http` makes it load. */
+const TELL_FETCH = `data:text/javascript,process.on('exit',()=>console.log('fetch',process.moduleLoadList.some((name)=>name.endsWith('internal/deps/undici/undici'))))`;
+
+it('the daemon does not load the fetch of Node.js, which would need a tenth of its start', async () => {
+  const daemon = await startAgentd({ env: { NODE_OPTIONS: `--import=${TELL_FETCH}` } });
+  await daemon.stop();
+  expect(daemon.stdout()).toContain('fetch false');
 });

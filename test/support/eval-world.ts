@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SAMPLE_DOCUMENT, SAMPLE_TOOLS } from '../../plugins/sample/api.ts';
+import { SAMPLE_DOCUMENT, SAMPLE_TOOLS } from '../../plugins/sample/document.ts';
 import { type EvalOutcome, evaluate } from '../../src/daemon/admin/eval.ts';
 import { readCases } from '../../src/daemon/eval/read-cases.ts';
 import { configure, pluginsAt } from '../../src/daemon/settings/configure/configure.ts';

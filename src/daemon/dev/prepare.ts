@@ -4,7 +4,7 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { SampleApi } from '../../../plugins/sample/api.ts';
-import { SAMPLE_DOCUMENT } from '../../../plugins/sample/api.ts';
+import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
 import {
   companyRoutes,
   type DoneAction,

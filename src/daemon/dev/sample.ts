@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { SAMPLE_TOOLS } from '../../../plugins/sample/api.ts';
+import { SAMPLE_TOOLS } from '../../../plugins/sample/document.ts';
 import { isLoopback } from '../settings/addresses.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
