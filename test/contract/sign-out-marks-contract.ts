@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type PersonKey, personKey, type TokenOrigin } from '../../src/daemon/identity/identity.ts';
 import type { LogoutClaims } from '../../src/daemon/identity/logout-token.ts';
+import type { RenewalClaim } from '../../src/daemon/store/links/link-renewals.ts';
 import { MARKS_MAX, type SignOutMarkStore } from '../../src/daemon/store/links/sign-out-marks.ts';
+import { PERSONS_MAX } from '../../src/daemon/store/links/site-sessions.ts';
 import { aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';
+import { commitUnderClaim, saveSession, sweepAll, underClaim } from './store-writes.ts';
 
 const ISS = 'https://shop.example';
 const YEAR = 365 * 24 * 3_600_000;
@@ -176,17 +178,17 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
         const code = { code_id: name, code_hash: name, person, token: `code ${name}`, ttl_ms: 1000 };
         await linkCodes.create(code);
       }
-      const found = await ends.tokensOf(ISS, 'ada');
+      const found = (await ends.tokensOf({ iss: ISS, sub: 'ada', sid: null })) ?? [];
       const names = ['link a', 'link b', 'session a', 'session b', 'code a', 'code b'];
       expect(found.map(({ token }) => token).sort()).toEqual([...names].sort());
-      expect(await ends.tokensOf(ISS, 'nobody')).toEqual([]);
+      expect(await ends.tokensOf({ iss: ISS, sub: 'nobody', sid: null })).toEqual([]);
       const later = (await test.beside()).signOutEnds;
       for (const token of found) {
         expect(await later.end({ ...token, token: 'replaced' })).toBe(false);
         expect(await later.end(token)).toBe(true);
         expect(await ends.end(token)).toBe(false);
       }
-      expect(await ends.tokensOf(ISS, 'ada')).toEqual([]);
+      expect(await ends.tokensOf({ iss: ISS, sub: 'ada', sid: null })).toEqual([]);
       const stateOf = async (id: string) => (await actions.find(id))?.state;
       for (const name of ['a', 'b']) {
         expect(await links.get(`chat:jwt:${name}`)).toBeNull();
@@ -200,6 +202,68 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       expect((await links.get('chat:jwt:c'))?.token).toBe('link c');
       expect(await stateOf('mine c')).toBe('pending');
     });
+
+    it('of a session alone lead to the stored tokens of its person, once all stored tokens are noted', async () => {
+      const { links, linkCodes, linkRenewals, sessions, signOutEnds: ends } = test.store;
+      const exp = Math.floor(test.now() / 1000) + 3600;
+      const of = (sub: string, sid: string) => ({ iss: ISS, sub, email: 'e', exp, sid });
+      const person = (sub: string) => personKey({ iss: ISS, sub });
+      const tokensOf = async (sid: string) =>
+        (await ends.tokensOf({ iss: ISS, sub: null, sid }))?.map(({ token }) => token).sort() ?? null;
+      const put = (sub: string, sid: string, key = `chat:jwt:${sub}`) =>
+        links.put(
+          { key, token: `link of ${sub}`, person: person(sub), origin: of(sub, sid), ttl_ms: YEAR },
+          null,
+        );
+      await put('linked', 's1');
+      // A token that an earlier version has stored.
+      await links.put(
+        { key: 'chat:jwt:old', token: 'link of old', person: person('old'), ttl_ms: YEAR },
+        null,
+      );
+      expect(await tokensOf('s1')).toBeNull();
+      await ends.note([of('old', 's0'), of('no session', 's0')]);
+      await ends.noteAll();
+      const later = (await test.beside()).signOutEnds;
+      expect(await later.tokensOf({ iss: ISS, sub: null, sid: 's0' })).toMatchObject([
+        { token: 'link of old' },
+      ]);
+      expect(await tokensOf('s1')).toEqual(['link of linked']);
+      expect(await tokensOf('unknown')).toEqual([]);
+      expect(await ends.tokensOf({ iss: 'https://other.example', sub: null, sid: 's1' })).toEqual([]);
+      // A renewed token may belong to another session at the site.
+      const life = { issued_at: test.now() - 1000, expires_at: test.now() + 1 };
+      await linkRenewals.meet('chat:jwt:linked', 'link of linked', life);
+      const claim = (await linkRenewals.take('chat:jwt:linked', 60_000)) as RenewalClaim;
+      const tokens = { token: 'renewed', sent: of('linked', 's1'), origin: of('linked', 's2') };
+      expect(await linkRenewals.renew(claim, { ...tokens, life })).toBe(true);
+      expect(await tokensOf('s2')).toEqual(['renewed']);
+      // A code, with the token of its maker and then also that of whoever agreed.
+      const code = { code_id: 'c', code_hash: 'c', person: person('coder'), token: 'made', ttl_ms: 1000 };
+      await linkCodes.create({ ...code, origin: of('coder', 's3') });
+      const sender = { platform: 'chat', user_id: 'u', alias_id: null, name: null, locale: null };
+      await linkCodes.claim('c', { ...sender, reply_to: {}, message_id: null });
+      await linkCodes.confirm('c', person('coder'), 'confirmed', of('coder', 's4'));
+      expect(await tokensOf('s3')).toEqual(['confirmed', 'made']);
+      expect(await tokensOf('s4')).toEqual(['confirmed', 'made']);
+      // The context of a session. Beyond a number of persons, only the tokens tell.
+      const session = aSession(test.now(), {
+        session_id: 'a',
+        credential_owner: { user_id: 'a', person: person('talker') },
+        metadata: {
+          jwt_context: { ...{ has_jwt: true, user_id: 'a', email: 'e', token: 'context', token_exp: '' } },
+        },
+      });
+      await underClaim(test.store, 'a', (held) => sessions.save(held, session, 'new', of('talker', 's5')));
+      expect(await tokensOf('s5')).toEqual(['context']);
+      for (let n = 0; n < PERSONS_MAX; n++) await ends.note([of(`p${n}`, 's5')]);
+      expect(await tokensOf('s5')).toBeNull();
+      // A note lasts as long as the link, or until the token of the session has expired.
+      test.advance(2 * 24 * 3_600_000);
+      expect([await tokensOf('s1'), await tokensOf('s5')]).toEqual([['renewed'], null]);
+      test.advance(32 * 24 * 3_600_000);
+      expect([await tokensOf('s1'), await tokensOf('s5')]).toEqual([['renewed'], []]);
+    }, 30_000);
 
     it('withdraw the pending actions of the person, but not where a token of the person is still stored', async () => {
       const { signOutEnds: ends, actions } = test.store;

@@ -71,7 +71,7 @@ export async function sweepAll({ maintenance }: Store): Promise<number> {
   return all;
 }
 
-async function underClaim<T>(
+export async function underClaim<T>(
   store: Store,
   session_tag: string,
   work: (claim: SessionClaim) => Promise<T>,

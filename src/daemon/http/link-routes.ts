@@ -63,10 +63,10 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
       await services.store.linkCodes.end(code_id, person);
       return { status: 204 };
     }),
-    route('POST', '/link/codes/:id/confirm', async ({ person, user }, { params }) => {
+    route('POST', '/link/codes/:id/confirm', async ({ person, user, claims }, { params }) => {
       const { id = '' } = params;
       const token = services.seal.close(user.token.reveal(), codeRecord(id));
-      const confirmed = await services.store.linkCodes.confirm(id, person, token);
+      const confirmed = await services.store.linkCodes.confirm(id, person, token, claims);
       if (confirmed.outcome === 'unknown') throw noSuchCode();
       if (confirmed.outcome === 'not_claimed')
         throw new AgentdError('code_not_claimed', 'No chat has sent this code yet.');

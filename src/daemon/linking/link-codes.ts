@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { AgentdError } from '../errors.ts';
+import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import { CODES_MAX, WINDOW_MS } from '../store/links/link-codes.ts';
@@ -31,7 +32,7 @@ export async function createCode(
   const sealed = seal.close(token, codeRecord(id));
   const made = await store.linkCodes.create({
     ...{ code_id: id, code_hash, person },
-    ...{ token: sealed, ttl_ms: lifetime_ms },
+    ...{ token: sealed, origin: claimsOfStoredToken(token), ttl_ms: lifetime_ms },
   });
   if (made.outcome === 'created') return { id, code, expires_at: made.expires_at };
   const retryAfter = made.retry_after_ms / 1000;

@@ -210,7 +210,7 @@ function store(turn: Turn, session: Session, services: Uses): StoredSession | Pr
 }
 
 async function storeNow(
-  { claim, session_origin, changes }: Turn,
+  { claim, credential, session_origin, changes }: Turn,
   session: Session,
   { store: { sessions } }: Uses,
 ): Promise<StoredSession | null> {
@@ -218,6 +218,7 @@ async function storeNow(
     claim,
     session,
     session_origin === 'found' ? 'changed' : session_origin,
+    credential.kind === 'person' ? credential.verdict.claims : null,
   );
   if (outcome === 'lost') throw new ClaimLost();
   return outcome === 'ended' ? null : { session, session_origin, changes };

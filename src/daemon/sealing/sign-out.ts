@@ -5,6 +5,7 @@ import type { Seal } from '../identity/seal.ts';
 import { userOfKey } from '../store/links/links.ts';
 import type { EndedToken } from '../store/links/sign-out-ends.ts';
 import type { AddOutcome } from '../store/links/sign-out-marks.ts';
+import type { StoredToken } from '../store/persons/stored-tokens.ts';
 import type { Store } from '../store/store.ts';
 import { sealedRecord } from './stored-tokens.ts';
 
@@ -28,11 +29,7 @@ export async function signOutAtSite(
   const outcome = await marks.add(signOut);
   if (outcome === 'repeated') return outcome;
   const told: [key: string, claims: Claims][] = [];
-  for await (const token of listTokens(store, signOut)) {
-    const opened = seal.open(token.token, sealedRecord(token));
-    // A token that no key opens is of no use to anybody. It may belong to another person of the same session.
-    if (opened === null) continue;
-    const claims = claimsOfStoredToken(opened);
+  for await (const { token, claims } of listTokens(store, seal, signOut)) {
     if (!(await marks.covers(claims)) || !(await ends.end(token))) continue;
     if (token.kind === 'link') told.push([token.key, claims]);
   }
@@ -45,16 +42,39 @@ export async function signOutAtSite(
 /** No stored token begins with it. */
 const NO_PREFIX = '\n';
 
-/** The tokens that the mark may cover. If the site names no person, that is every stored token. */
+interface OpenedToken {
+  token: EndedToken;
+  claims: Claims;
+}
+
+/** The tokens that the mark may cover. */
 async function* listTokens(
-  { signOutEnds, storedTokens }: SignOutServices['store'],
-  { iss, sub }: LogoutClaims,
-): AsyncGenerator<EndedToken> {
-  if (sub !== null) {
-    yield* await signOutEnds.tokensOf(iss, sub);
+  { signOutEnds: ends, storedTokens }: SignOutServices['store'],
+  seal: Seal,
+  signOut: LogoutClaims,
+): AsyncGenerator<OpenedToken> {
+  const listed = await ends.tokensOf(signOut);
+  if (listed !== null) {
+    yield* openAll(listed, seal);
     return;
   }
-  for await (const batch of storedTokens(NO_PREFIX))
-    for (const token of batch)
-      if (token.kind === 'link' || token.kind === 'session' || token.kind === 'code') yield token;
+  // Whose they are is noted meanwhile, so that the next sign-out need not read all of them.
+  for await (const batch of storedTokens(NO_PREFIX)) {
+    const opened = openAll(batch.filter(isEnded), seal);
+    await ends.note(opened.map(({ claims }) => claims));
+    yield* opened.filter(({ claims }) => claims.sid === signOut.sid);
+  }
+  await ends.noteAll();
+}
+
+/** A token that no key opens is of no use to anybody. It may belong to another person of the same session. */
+function openAll(tokens: readonly EndedToken[], seal: Seal): OpenedToken[] {
+  return tokens.flatMap((token) => {
+    const opened = seal.open(token.token, sealedRecord(token));
+    return opened === null ? [] : [{ token, claims: claimsOfStoredToken(opened) }];
+  });
+}
+
+function isEnded(token: StoredToken): token is EndedToken {
+  return token.kind === 'link' || token.kind === 'session' || token.kind === 'code';
 }

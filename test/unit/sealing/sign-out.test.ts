@@ -134,6 +134,18 @@ describe('a sign-out at the site ends', () => {
     expect(await left()).toEqual({ none: ALL_BUT_CODE, mine: [], other: ALL_BUT_CODE, bob: [] });
   });
 
+  it('what belongs to a session at the site, without reading every stored token a second time', async () => {
+    await signOut({ sub: null, sid: 's0' });
+    world.store.storedTokens = () => {
+      throw new Error('every stored token is read');
+    };
+    await person('mine', { sid: 's1' });
+    await person('other', { sub: 'bob', sid: 's2' });
+    await signOut({ sub: null, sid: 's1' });
+    expect(await left()).toEqual({ mine: [], other: ALL });
+    await signOut({ sub: null, sid: 'nobody’s' });
+  });
+
   it('what can be unsealed, even if no key opens another token of the person', async () => {
     await person('ada', {});
     const sealed = createSeal(new Secret(Buffer.alloc(32, 2).toString('base64'))).close(

@@ -316,6 +316,9 @@ withRedis.each(['always', 'everysec'])('durability with REDIS_DURABILITY=%s', (s
     await saveSession(store, session);
     const pending = aPendingAction(session, { person: ada });
     await commitUnderClaim(store, session.session_id, { trace: aTrace(session), pending: [pending] });
+    const noted = { iss: 'i', sub: 'ada', email: 'e', exp: 1, sid: 's' };
+    await call('signOutEnds.note', () => store.signOutEnds.note([noted]));
+    await call('signOutEnds.noteAll', () => store.signOutEnds.noteAll());
     await call('signOutEnds.withdraw', () =>
       store.signOutEnds.withdraw({ iss: '', sub: 'ada', tenant_id: null }),
     );

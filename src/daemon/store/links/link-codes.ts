@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../../channel/index.ts';
-import { byPersonOrNull, type PersonKey } from '../../identity/identity.ts';
+import { byPersonOrNull, type PersonKey, type TokenOrigin } from '../../identity/identity.ts';
 import { withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';
+import { noteSiteSession } from './site-sessions.ts';
 
 /**
  * Codes with which a signed-in person connects a chat. A code is stored only as a keyed
@@ -57,7 +58,7 @@ export interface LinkCodeStore {
    * Records that the person has agreed on the site, and the sealed token that came with it. Nothing changes unless the
    * code is claimed and belongs to this person; a later confirmation replaces the token.
    */
-  confirm(code_id: string, person: PersonKey, token: string): Promise<CodeConfirmed>;
+  confirm(code_id: string, person: PersonKey, token: string, origin?: TokenOrigin): Promise<CodeConfirmed>;
   /**
    * Stores the link, if both ends have agreed and nothing has changed since it was examined; the code is `used` then,
    * and its tokens are deleted. Links under other spellings of the sender's id are removed, and the sender's pending
@@ -73,6 +74,8 @@ export interface NewLinkCode {
   person: PersonKey;
   /** The person's token, sealed. */
   token: string;
+  /** The claims of the token. Absent for a token whose claims do not matter. */
+  origin?: TokenOrigin;
   ttl_ms: number;
 }
 
@@ -239,18 +242,19 @@ export function linkCodeStore(kernel: Kernel): LinkCodeStore {
       if (code?.state !== 'claimed' || code.sender_agreed || !isSender(code.claimant, sender)) return null;
       return toLinkCode(change(tx, code, { answered_by, asked_at: tx.now }));
     }),
-    confirm: step((tx, code_id, person, token): CodeConfirmed => {
+    confirm: step((tx, code_id, person, token, origin): CodeConfirmed => {
       const code = findCode(tx, code_id);
       if (code?.person !== person) return { outcome: 'unknown' };
       if (code.state === 'waiting') return { outcome: 'not_claimed' };
       if (code.state !== 'claimed') return { outcome: 'gone', state: code.state };
+      if (origin !== undefined) noteSiteSession(tx, origin, code.expires_at);
       return { outcome: 'confirmed', code: toLinkCode(change(tx, code, { confirmed_token: token })) };
     }),
     bind: step(bind),
   };
 }
 
-function create(tx: Tx, { code_id, code_hash, person, token, ttl_ms }: NewLinkCode): CodeCreated {
+function create(tx: Tx, { code_id, code_hash, person, token, origin, ttl_ms }: NewLinkCode): CodeCreated {
   const earlier = tx.get(CODES_OF_PERSON, person);
   const times = recent(earlier?.times, tx.now);
   const [oldest] = times;
@@ -258,6 +262,7 @@ function create(tx: Tx, { code_id, code_hash, person, token, ttl_ms }: NewLinkCo
     return { outcome: 'too_many', retry_after_ms: oldest + WINDOW_MS - tx.now };
   if (earlier !== null) endOpen(tx, findCode(tx, earlier.code_id));
   const expires_at = tx.now + ttl_ms;
+  if (origin !== undefined) noteSiteSession(tx, origin, expires_at);
   tx.put(LINK_CODE, code_id, {
     ...{ code_id, code_hash, person, token, expires_at, created_at: tx.now },
     ...{

@@ -7,6 +7,7 @@ import { stepsOf } from '../steps.ts';
 import { hashOfToken, LINK_RENEWAL, type StoredRenewal } from './link-renewal-document.ts';
 import { LINK, removeLink, type StoredLink, userOfKey } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';
+import { noteSiteSession } from './site-sessions.ts';
 
 /**
  * When the token of a link is exchanged for a new one (agentd-identity(7), "Links that last"), for links that were made
@@ -183,6 +184,7 @@ function renew(tx: Tx, claim: RenewalClaim, { token, sent, origin, life }: Renew
   if (held === null || isOver) return false;
   const { link, renewal } = held;
   tx.put(LINK, claim.key, { ...link, token, expiry_notified: false });
+  noteSiteSession(tx, origin, link.expires_at);
   tx.put(LINK_RENEWAL, claim.key, {
     ...newRenewal(tx, link, token, life, tx.now),
     ...{ used_at: renewal.used_at, isIdle: renewal.isIdle, renewed_at: tx.now },

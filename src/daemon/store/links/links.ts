@@ -4,6 +4,7 @@ import { listed, stepsOf } from '../steps.ts';
 import { type NewLinkNotice, putNotice } from './link-notices.ts';
 import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';
+import { noteSiteSession } from './site-sessions.ts';
 import { answerQuestion, endQuestion } from './waiting-questions.ts';
 
 /**
@@ -111,7 +112,7 @@ export interface StoredLink extends Link {
 }
 
 /** Maximum lifetime of a link, ms. */
-const LINK_MS = 30 * 24 * 60 * 60 * 1000;
+export const LINK_MS = 30 * 24 * 60 * 60 * 1000;
 /** Maximum number of links of one person that `ofPerson` finds. */
 export const OF_PERSON_MAX = 100;
 
@@ -236,7 +237,7 @@ function findByAlias(tx: Tx, alias: string): StoredLink | null {
  */
 export function putLink(
   tx: Tx,
-  { key, token, person, ttl_ms, how = 'token', name = null }: NewLink,
+  { key, token, origin, person, ttl_ms, how = 'token', name = null }: NewLink,
   alias: LinkAlias | null,
 ): void {
   const found = tx.get(LINK, key);
@@ -250,6 +251,7 @@ export function putLink(
     ...{ key, token, person, expires_at, expiry_notified: false },
     ...{ alias: alias ?? kept, how, name, made_at: tx.now },
   });
+  if (origin !== undefined) noteSiteSession(tx, origin, expires_at);
   answerQuestion(tx, { key, person, by_operator: how === 'operator' }, found?.person ?? null);
   if (found !== null && found.person !== person) forgetKeys(tx, found.person, (other) => other === key);
   const listed = tx.get(LINKS_OF_PERSON, person);

@@ -143,6 +143,7 @@ function includes(outer: Mark, inner: Mark): boolean {
   );
 }
 
-function hashIds(...ids: readonly string[]): string {
+/** A hash of ids that are stored nowhere else. */
+export function hashIds(...ids: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(ids)).digest('base64url');
 }

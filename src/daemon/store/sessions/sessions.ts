@@ -1,4 +1,4 @@
-import type { PersonKey } from '../../identity/identity.ts';
+import type { Claims, PersonKey, TokenOrigin } from '../../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
 import { withdrawIn } from '../actions/questions.ts';
 import {
@@ -14,6 +14,7 @@ import {
 import type { SessionClaim, SessionPlace } from '../claims/claims.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
+import { noteSiteSession } from '../links/site-sessions.ts';
 import { firstOf, stepsOf } from '../steps.ts';
 import {
   dropSession,
@@ -52,9 +53,15 @@ export interface SessionStore {
    * - `changed`: the stored session with the same tag is changed. Returns `ended` and writes nothing if it has ended.
    * - `replaced`: the session with the same id is first deleted with its turns, because a new session begins for a
    * different person.
+   * @param token the claims of the token in the session's context; null if they do not matter
    * @returns `lost` if the claim is gone; nothing is written.
    */
-  save(claim: SessionClaim, session: Session, as: 'new' | 'changed' | 'replaced'): Promise<SaveOutcome>;
+  save(
+    claim: SessionClaim,
+    session: Session,
+    as: 'new' | 'changed' | 'replaced',
+    token?: (TokenOrigin & Pick<Claims, 'exp'>) | null,
+  ): Promise<SaveOutcome>;
   /** The last answered turns that the reader may see, at most `limit`, oldest first. */
   history(session_id: string, reader: HistoryReader, limit: number): Promise<StoredTurn[]>;
   /** All turns of a session, oldest first. */
@@ -101,9 +108,10 @@ export function sessionStore(kernel: Kernel): SessionStore {
     }, CLAIMS),
     wait: step(waitForSession, CLAIMS),
     leave: step(leaveSession, CLAIMS),
-    save: step((tx, claim, session, as) => {
+    save: step((tx, claim, session, as, token = null) => {
       if (!holdsSession(tx, claim)) return 'lost';
       expectTag(session, claim.session_tag);
+      if (token !== null) noteSiteSession(tx, token, token.exp * 1000);
       if (as === 'changed') {
         const stored = tx.get(SESSION, claim.session_tag);
         if (stored === null) return 'ended';
