@@ -273,6 +273,11 @@ export function sharedKernelContract(server: KernelServer): void {
     expect(await kernel.step((tx) => tx.items(COUNTER, 'x'))).toEqual([1, 2]);
     server.time += 10;
     expect(await shown()).toEqual([null, [], 0, []]);
+    const again = (tx: Tx) => {
+      tx.put(COUNTER, 'x', { n: 1 });
+      return tx.items(COUNTER, 'x');
+    };
+    expect(await kernel.step(again)).toEqual([]);
     await make();
     expect(await kernel.step((tx) => tx.items(COUNTER, 'x', 1))).toEqual([2]);
     expect(await kernel.step((tx) => tx.items(COUNTER, 'x', -1))).toEqual([2]);

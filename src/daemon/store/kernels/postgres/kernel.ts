@@ -1,22 +1,23 @@
 import { StoreUnavailable } from '../../../errors.ts';
 import { Batches } from '../batches.ts';
+import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
+import { type Read, type Run, run, untilStored } from '../optimistic-tx.ts';
 import type { Database } from './database.ts';
-import { type FoundReads, Known, NOTHING, type Read } from './known.ts';
+import { type FoundReads, Known, NOTHING, toArguments } from './known.ts';
 import type { Notifications } from './notifications.ts';
 import { originalKey, storedKey } from './stored-key.ts';
 import { Pending, PostgresTx } from './transaction.ts';
 
 /** How often a step is tried before it fails, because other steps change what it reads. */
-const ATTEMPTS_MAX = 60;
+const RETRIES = { max: 60, hurried: 1, step_ms: 2, max_ms: 100 };
 /** How many rows one trip of `scan` reads. */
 const SCANNED = 500;
-
 /** How many trips a run may take until all that it reads is known. */
 const TRIPS_MAX = 100;
 
 /** What one step reads, and its time; null for the time of the server. */
-type WantedReads = readonly [wanted: readonly Read[], now: number | null];
+type WantedReads = readonly [wanted: ReturnType<typeof toArguments>[], now: number | null];
 
 interface StoredDocument {
   key: string;
@@ -29,13 +30,8 @@ interface Attempt {
   readonly work: (tx: Tx) => unknown;
   readonly owners: string[];
   readonly known: Known;
-  readonly run: Run;
+  readonly run: Run<PostgresTx>;
   readonly isLazy: boolean;
-}
-
-interface Run {
-  readonly tx: PostgresTx;
-  readonly result: unknown;
 }
 
 interface PostgresKernelParts {
@@ -56,7 +52,7 @@ export class PostgresKernel implements Kernel {
   readonly #notifications: Notifications;
   readonly #now: () => number | null;
   readonly #reads: Batches<WantedReads, FoundReads>;
-  readonly #commits: Batches<Attempt, Run | null>;
+  readonly #commits: Batches<Attempt, Run<PostgresTx> | null>;
   readonly #hints: Batches<string, null>;
   #isClosed = false;
   /** Why the last trip failed; null if it succeeded. */
@@ -78,18 +74,15 @@ export class PostgresKernel implements Kernel {
 
   async step<R>(work: (tx: Tx) => R, { lazy }: StepOptions = {}): Promise<R> {
     const owners: string[] = [];
-    for (let tries = 1; ; tries++) {
-      const { known, run } = await this.#run(work, owners);
-      if (!run.tx.hasEffect) return run.result as R;
-      const stored = await this.#commits.add({ work, owners, known, run, isLazy: lazy === true });
-      if (stored !== null) {
-        for (const [channel, heard] of stored.tx.told) this.#tell(channel, heard);
-        return stored.result as R;
-      }
-      if (tries === ATTEMPTS_MAX)
-        throw new StoreUnavailable(new Error(`a step was overtaken ${ATTEMPTS_MAX} times`));
-      await backOff(tries);
-    }
+    return untilStored(async () => {
+      const found = await this.#run(work, owners);
+      const stored = found.run.tx.hasEffect
+        ? await this.#commits.add({ work, owners, ...found, isLazy: lazy === true })
+        : found.run;
+      if (stored === null) return null;
+      for (const [channel, heard] of stored.tx.told) this.#tell(channel, heard);
+      return { result: copyOf(stored.result) as R };
+    }, RETRIES);
   }
 
   async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
@@ -162,20 +155,19 @@ export class PostgresKernel implements Kernel {
    * Runs the work until everything that it reads is known. Each trip reads all of it again: a run never sees documents
    * of different moments, so that its result and its exceptions are true.
    */
-  async #run(work: (tx: Tx) => unknown, owners: string[]): Promise<{ known: Known; run: Run }> {
+  async #run(work: (tx: Tx) => unknown, owners: string[]): Promise<Pick<Attempt, 'known' | 'run'>> {
     const wanted = new Map<string, Read>();
     let known = NOTHING;
     for (let trips = 0; trips <= TRIPS_MAX; trips++) {
-      const tx = new PostgresTx(known, owners, NO_CHANGES);
-      try {
-        const result = work(tx);
-        if (known !== NOTHING && tx.missing.length === 0) return { known, run: { tx, result } };
-      } catch (error) {
-        if (known !== NOTHING && tx.missing.length === 0) throw error;
+      const found = run(work, new PostgresTx(known, owners, NO_CHANGES));
+      const { missing } = found.tx;
+      if (known !== NOTHING && missing.length === 0) {
+        if (found.thrown !== null) throw found.thrown.error;
+        return { known, run: found };
       }
-      for (const read of tx.missing) wanted.set(JSON.stringify(read), read);
+      for (const read of missing) wanted.set(read.id, read);
       const reads = [...wanted.values()];
-      known = new Known(reads, await this.#reads.add([reads, this.#now()]));
+      known = new Known(reads, await this.#reads.add([reads.map(toArguments), this.#now()]));
     }
     throw new StoreUnavailable(new Error(`what a step reads has changed ${TRIPS_MAX} times`));
   }
@@ -188,7 +180,7 @@ export class PostgresKernel implements Kernel {
   }
 
   /** @returns the run of each step that is stored; null for those that have to run again. */
-  async #commitAll(attempts: readonly Attempt[]): Promise<(Run | null)[]> {
+  async #commitAll(attempts: readonly Attempt[]): Promise<(Run<PostgresTx> | null)[]> {
     const pending = new Pending();
     const runs = attempts.map((attempt) => {
       const run = afterPending(attempt, pending);
@@ -283,19 +275,12 @@ function measureShare({ run: { tx } }: Attempt): number {
  * The run of the step after the changes of earlier steps of the trip; null if it needs to read more, or fails. It then
  * runs by itself: what it would do now is known only when the earlier steps are stored.
  */
-function afterPending({ work, owners, known, run }: Attempt, pending: Pending): Run | null {
-  if (!run.tx.isOutdatedBy(pending)) return run;
-  const tx = new PostgresTx(known, owners, pending);
-  try {
-    const result = work(tx);
-    return tx.missing.length === 0 && tx.hasRoom ? { tx, result } : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Waits for a short random time that grows with each attempt, so that steps do not overtake each other again. */
-function backOff(attempt: number): Promise<void> {
-  const ms = Math.random() * Math.min(100, 2 * attempt);
-  return new Promise((resolve) => setTimeout(resolve, ms));
+function afterPending(
+  { work, owners, known, run: first }: Attempt,
+  pending: Pending,
+): Run<PostgresTx> | null {
+  if (!first.tx.isOutdatedBy(pending)) return first;
+  const again = run(work, new PostgresTx(known, owners, pending));
+  const isUsable = again.thrown === null && again.tx.missing.length === 0 && again.tx.hasRoom;
+  return isUsable ? again : null;
 }

@@ -1,9 +1,5 @@
-/** What a step reads, as `agentd_read` takes it. */
-export type Read =
-  | readonly ['document', kind: string, key: string]
-  | readonly ['first', kind: string, index: string, limit: number]
-  | readonly ['count', kind: string, index: string]
-  | readonly ['list', kind: string, key: string, start: number];
+import { type Answer, documentName, type Read, type Row, Stored } from '../optimistic-tx.ts';
+import { originalKey, storedKey } from './stored-key.ts';
 
 /** The answer of `agentd_read` to the reads of one step. */
 export interface FoundReads {
@@ -12,33 +8,25 @@ export interface FoundReads {
   answers: readonly unknown[];
 }
 
-/** A document as it was read. `version`: 0 if it was absent. */
-export interface Version {
-  version: number;
-  doc: unknown;
-}
-
-interface StoredVersion {
+interface FoundDocument {
   version: number;
   doc: string;
 }
 
 /** A document of an index: its stored key and name. */
-interface Found {
-  key: string;
-  name: string | null;
-}
+type FoundRow = FoundDocument & { key: string; name: string | null };
 
-const ABSENT: Version = { version: 0, doc: null };
+/** The read as `agentd_read` takes it. */
+export function toArguments({ what, kind, of, n }: Read): readonly (string | number)[] {
+  return [what === 'items' ? 'list' : what, kind?.name ?? '', storedKey(of), n];
+}
 
 /** What a step has read, all of it at one moment. */
 export class Known {
   readonly now: number;
   readonly serial: number;
-  readonly #documents = new Map<string, Version>();
-  readonly #firsts = new Map<string, readonly Found[]>();
-  readonly #counts = new Map<string, number>();
-  readonly #items = new Map<string, readonly unknown[]>();
+  readonly #documents = new Map<string, Stored>();
+  readonly #answers = new Map<string, Answer<unknown>>();
 
   constructor(reads: readonly Read[], { now, serial, answers }: FoundReads) {
     this.now = now;
@@ -46,54 +34,34 @@ export class Known {
     for (const [place, read] of reads.entries()) this.#add(read, answers[place]);
   }
 
-  document(kind: string, key: string): Version | undefined {
+  document(kind: string, key: string): Stored | undefined {
     return this.#documents.get(documentName(kind, key));
   }
 
-  first(read: Read): readonly Found[] | undefined {
-    return this.#firsts.get(JSON.stringify(read));
+  answer<T>(read: Read): Answer<T> | undefined {
+    return this.#answers.get(read.id) as Answer<T> | undefined;
   }
 
-  count(read: Read): number | undefined {
-    return this.#counts.get(JSON.stringify(read));
+  #add({ what, kind, of, n, id }: Read, answer: unknown): void {
+    const name = kind?.name ?? '';
+    if (what === 'document') this.#note(name, of, answer as FoundDocument | null);
+    else if (what === 'first') {
+      const value = ((answer ?? []) as FoundRow[]).map((found): Row<Stored> => {
+        const key = originalKey(found.key, found.name);
+        return [key, this.#note(name, key, found)];
+      });
+      this.#answers.set(id, { value, n });
+    } else this.#answers.set(id, { value: answer ?? [], n });
   }
 
-  items(read: Read): readonly unknown[] | undefined {
-    return this.#items.get(JSON.stringify(read));
-  }
-
-  #add(read: Read, answer: unknown): void {
-    const name = JSON.stringify(read);
-    switch (read[0]) {
-      case 'document':
-        this.#note(read[1], read[2], answer as StoredVersion | null);
-        return;
-      case 'first': {
-        const found = (answer ?? []) as (Found & StoredVersion)[];
-        for (const one of found) this.#note(read[1], one.key, one);
-        this.#firsts.set(name, found);
-        return;
-      }
-      case 'count':
-        this.#counts.set(name, Number(answer));
-        return;
-      case 'list': {
-        const items = ((answer ?? []) as string[]).map((item) => JSON.parse(item) as unknown);
-        this.#items.set(name, items);
-      }
-    }
-  }
-
-  #note(kind: string, key: string, found: StoredVersion | null): void {
-    const version =
-      found === null ? ABSENT : { version: found.version, doc: JSON.parse(found.doc) as unknown };
-    this.#documents.set(documentName(kind, key), version);
+  #note(kind: string, key: string, found: FoundDocument | null): Stored {
+    const stored = found === null ? ABSENT : new Stored(String(found.version), null, found.doc);
+    this.#documents.set(documentName(kind, key), stored);
+    return stored;
   }
 }
+
+export const ABSENT = new Stored('', null, null);
 
 /** The state before the first read of a step. */
 export const NOTHING = new Known([], { now: 0, serial: 0, answers: [] });
-
-export function documentName(kind: string, key: string): string {
-  return `${kind} ${key}`;
-}

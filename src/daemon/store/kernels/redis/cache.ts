@@ -1,39 +1,41 @@
 import { randomBytes } from 'node:crypto';
+import { Stored } from '../optimistic-tx.ts';
 
-/** A document as it is stored: version, expiry, JSON. An absent one has the version ''. */
-export class Stored {
-  readonly version: string;
-  /** Null if it does not expire. */
-  readonly expires_at: number | null;
+/** The text of a document that other programs write, too, and the document that it makes with what is beside it. */
+interface SharedText {
   readonly text: string | null;
+  readonly doc: unknown;
+}
+
+/** A document as it is stored under its own key. Of a shared one, that is what is beside the text. */
+export class RedisDocument extends Stored {
   /** The number of the trip before which this version may have been unknown. */
   readonly learned: number;
-  #doc: unknown;
-  #isParsed = false;
+  readonly shared: SharedText | undefined;
+  /** Whether the step that has written this version could not be stored. */
+  isRefused = false;
 
-  constructor(version: string, expires_at: number | null, text: string | null, learned = 0) {
-    this.version = version;
-    this.expires_at = expires_at;
-    this.text = text;
+  constructor(
+    version: string,
+    expires_at: number | null,
+    text: string | null,
+    learned = 0,
+    shared?: SharedText,
+  ) {
+    super(version, expires_at, text);
     this.learned = learned;
-  }
-
-  /** Null if there is none. It must not be changed. */
-  get doc(): unknown {
-    if (!this.#isParsed) {
-      this.#doc = this.text === null ? null : JSON.parse(this.text);
-      this.#isParsed = true;
-    }
-    return this.#doc;
+    this.shared = shared;
   }
 
   /** The same document, learned at another trip. */
-  at(learned: number): Stored {
-    return new Stored(this.version, this.expires_at, this.text, learned);
+  at(learned: number): RedisDocument {
+    return new RedisDocument(this.version, this.expires_at, this.text, learned);
   }
 
-  isAlive(now: number): boolean {
-    return this.text !== null && (this.expires_at === null || this.expires_at > now);
+  /** The same document, absent if it has expired. */
+  asOf(now: number): RedisDocument {
+    if (this.text === null || this.isAlive(now)) return this;
+    return new RedisDocument('', null, null, this.learned, this.shared);
   }
 
   /** The value of the key. */
@@ -42,15 +44,15 @@ export class Stored {
   }
 
   /** @param value of the key; null if there is none */
-  static of(value: string | null, learned: number): Stored {
+  static of(value: string | null, learned: number): RedisDocument {
     if (value === null) return ABSENT.at(learned);
-    const expires_at = Number(value.slice(VERSION_LENGTH, HEAD_LENGTH));
+    const expires_at = Number(value.slice(VERSION_LENGTH, HEAD_LENGTH)) || null;
     const version = value.slice(0, VERSION_LENGTH);
-    return new Stored(version, expires_at === 0 ? null : expires_at, value.slice(HEAD_LENGTH), learned);
+    return new RedisDocument(version, expires_at, value.slice(HEAD_LENGTH), learned);
   }
 }
 
-export const ABSENT = new Stored('', null, null);
+export const ABSENT = new RedisDocument('', null, null);
 
 const VERSION_LENGTH = 20;
 /** Room for times until the year 2286. */
@@ -79,10 +81,10 @@ const COUNTER_LENGTH = 9;
 export class Cache {
   /** Sparse indexes that were not empty when they were last read or changed. */
   readonly #filled = new Set<string>();
-  readonly #entries = new Map<string, { stored: Stored; sent: number }>();
+  readonly #entries = new Map<string, { stored: RedisDocument; sent: number }>();
   #size = 0;
 
-  get(name: string): Stored | undefined {
+  get(name: string): RedisDocument | undefined {
     return this.#entries.get(name)?.stored;
   }
 
@@ -101,23 +103,23 @@ export class Cache {
   }
 
   /** Notes what a trip has read. A commit that was sent after it is newer. */
-  note(name: string, stored: Stored, trip: number): void {
+  note(name: string, stored: RedisDocument, trip: number): void {
     const known = this.#entries.get(name);
     if (known !== undefined && known.sent > trip) return;
     this.#set(name, known?.stored.version === stored.version ? known.stored : stored, known?.sent ?? 0);
   }
 
   /** Notes what a commit stores that is about to be sent. */
-  write(name: string, stored: Stored, trip: number): void {
+  write(name: string, stored: RedisDocument, trip: number): void {
     this.#set(name, stored, trip);
   }
 
   /** Forgets a document, if it still is this one. */
-  forget(name: string, stored: Stored | undefined): void {
+  forget(name: string, stored: RedisDocument | undefined): void {
     if (stored !== undefined && this.get(name)?.version === stored.version) this.#delete(name);
   }
 
-  #set(name: string, stored: Stored, sent: number): void {
+  #set(name: string, stored: RedisDocument, sent: number): void {
     const length = stored.text?.length ?? 0;
     this.#delete(name);
     if (length > ENTRY_MAX) return;

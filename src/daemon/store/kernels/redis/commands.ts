@@ -1,35 +1,18 @@
-import type { Kind } from '../kernel.ts';
-import type { Stored } from './cache.ts';
+import type { IndexEntry, Kind } from '../kernel.ts';
+import { type Changed, listEntries } from '../optimistic-tx.ts';
+import type { RedisDocument } from './cache.ts';
 import { documentKey, endsKey, indexKey, listKey, storedKey } from './keys.ts';
 
 export type Command = readonly (string | number)[];
 
-/** A document before and after a step. */
-export interface Changed {
-  readonly kind: Kind<never, unknown>;
-  readonly key: string;
-  readonly before: Stored;
-  readonly after: Stored;
-  /** Of a shared document: the document, and the text before. */
-  readonly shared: { readonly doc: unknown; readonly before: string | null } | null;
-  readonly places: Places;
-  /** Whether the list was deleted with an earlier document of the same key. */
-  readonly isNew: boolean;
-  readonly rewritten: readonly string[] | null;
-  readonly appended: readonly string[];
-  /** Whether the step could not be stored. */
-  isRefused: boolean;
-}
-
 /** A place in an index, as it is stored. */
 type Place = readonly [index: string, score: number, member: string];
-type Places = readonly Place[];
 
 /** How many items one command adds. */
 const PUSHED_MAX = 1000;
 
 /** The commands that store a changed document, its list and its places. */
-export function buildCommands(changed: Changed): Command[] {
+export function buildCommands(changed: Changed<RedisDocument>): Command[] {
   const { kind, key, before, after, isNew, rewritten, appended } = changed;
   const at = documentKey(kind.name, key);
   const list = kind.hasList ? listKey(kind.name, key) : null;
@@ -57,17 +40,21 @@ export function buildCommands(changed: Changed): Command[] {
 }
 
 /** The command that stores the text of a shared document; null if there is nothing to store. */
-export function buildSharedCommand({ kind, key, after, shared }: Changed): Command | null {
-  const doc = shared?.doc as never;
-  if (doc === null) return shared?.before === null ? null : ['DEL', key];
-  const ends = after.expires_at === null ? [] : ['PXAT', after.expires_at];
-  return ['SET', key, kind.shared?.text(doc) ?? '', ...ends];
+export function buildSharedCommand(
+  key: string,
+  before: RedisDocument,
+  { expires_at, shared }: RedisDocument,
+): Command | null {
+  const text = shared?.text ?? null;
+  if (text === null) return (before.shared?.text ?? null) === null ? null : ['DEL', key];
+  return ['SET', key, text, ...(expires_at === null ? [] : ['PXAT', expires_at])];
 }
 
 /** The commands that take a document out of indexes, and put it into others. */
-function buildMoves({ kind, key, before, after, places }: Changed): Command[] {
+function buildMoves({ kind, key, before, after, entries }: Changed<RedisDocument>): Command[] {
   if (!kind.indexes) return [];
-  const old = before.text === null ? [] : listPlaces(kind, key, before.doc);
+  const old = toPlaces(kind, key, listEntries(kind, before.doc));
+  const places = toPlaces(kind, key, entries);
   const isKept = before.expires_at === after.expires_at;
   const [was, is] = [new Set(old.map(String)), new Set(places.map(String))];
   const left = old.filter((place) => !is.has(String(place)));
@@ -85,17 +72,17 @@ function buildMoves({ kind, key, before, after, places }: Changed): Command[] {
 }
 
 /** What is noted about a document that expires while it is in indexes: its key and its places. */
-function formatExpiry(key: string, { expires_at }: Stored, places: Places): string | null {
+function formatExpiry(key: string, { expires_at }: RedisDocument, places: readonly Place[]): string | null {
   if (expires_at === null || places.length === 0) return null;
   return JSON.stringify([storedKey(key), places.map(([index, , member]) => [index, member])]);
 }
 
-export function listPlaces(kind: Kind<never, unknown>, key: string, doc: unknown): Places {
-  if (!kind.indexes || doc === null) return [];
-  return kind.indexes(doc as never).map(([index, score, tie = 0]) => {
-    if (!Number.isFinite(score)) throw new Error(`a place of ${kind.name} is ${score}`);
-    return [indexKey(kind.name, index), score, ordered(tie) + storedKey(key)];
-  });
+function toPlaces({ name }: Kind<never, unknown>, key: string, entries: readonly IndexEntry[]): Place[] {
+  return entries.map(([index, score, tie = 0]) => [
+    indexKey(name, index),
+    score,
+    ordered(tie) + storedKey(key),
+  ]);
 }
 
 /** 16 characters in the order of the numbers. */

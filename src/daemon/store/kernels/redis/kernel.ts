@@ -3,28 +3,18 @@ import { LiveSet } from '../../../time/live-map.ts';
 import { Batches } from '../batches.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
-import { Cache, Stored, Versions } from './cache.ts';
+import { createRead, documentName, type Read, type Run, run, untilStored } from '../optimistic-tx.ts';
+import { Cache, RedisDocument, Versions } from './cache.ts';
 import type { Changes } from './changes.ts';
 import { type Command, sharedArguments, sized } from './commands.ts';
 import type { RedisConnection, Reply } from './connection.ts';
-import { ABSENT_KEY, channelKey, documentKey, EVERY_ENDS, ringKey } from './keys.ts';
+import { ABSENT_KEY, channelKey, documentKey, EVERY_ENDS, indexKey, ringKey } from './keys.ts';
 import { scan, scanKeys } from './scan.ts';
 import { RedisTx } from './transaction.ts';
-import {
-  type Answer,
-  createRead,
-  documentName,
-  type Found,
-  type Read,
-  type SharedText,
-  toArguments,
-  View,
-} from './view.ts';
+import { type Found, type FoundRead, type SharedText, toArguments, View } from './view.ts';
 
 /** How often a step is tried before it fails, because other steps change what it reads. */
-const ATTEMPTS_MAX = 100;
-/** From this attempt on, a step waits before it is tried again. */
-const HURRIED = 2;
+const RETRIES = { max: 100, hurried: 2, step_ms: 1, max_ms: 20 };
 /** How many trips a run may take until all that it reads is known. */
 const TRIPS_MAX = 100;
 /** How many records of a ring one trip examines. */
@@ -37,14 +27,7 @@ interface Attempt {
   readonly work: (tx: Tx) => unknown;
   readonly owners: string[];
   readonly view: View;
-  run: Run;
-}
-
-interface Run {
-  readonly tx: RedisTx;
-  readonly result: unknown;
-  /** What the work has thrown. */
-  readonly thrown: { error: unknown } | null;
+  run: Run<RedisTx>;
 }
 
 /** What an attempt reads in one trip. */
@@ -88,20 +71,18 @@ export class RedisKernel implements Kernel {
 
   async step<R>(work: (tx: Tx) => R, options: StepOptions = {}): Promise<R> {
     const owners: string[] = [];
-    for (let tries = 1; ; tries++) {
+    return untilStored(async () => {
       const attempt = this.#begin(work, owners);
       try {
         await this.#prepare(attempt);
         const isStored = attempt.run.tx.hasEffect && attempt.run.thrown === null;
-        if (!isStored) return await this.#answer<R>(attempt.run, options);
-        if (await this.#commits.add(attempt)) return await this.#stored<R>(attempt.run, options);
+        if (!isStored) return { result: await this.#answer<R>(attempt.run, options) };
+        if (!(await this.#commits.add(attempt))) return null;
+        return { result: await this.#stored<R>(attempt.run, options) };
       } finally {
         this.#views.delete(attempt.view);
       }
-      if (tries === ATTEMPTS_MAX)
-        throw new StoreUnavailable(new Error(`a step was overtaken ${ATTEMPTS_MAX} times`));
-      if (tries >= HURRIED) await backOff(tries);
-    }
+    }, RETRIES);
   }
 
   async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
@@ -170,13 +151,8 @@ export class RedisKernel implements Kernel {
     return { work, owners, view, run: this.#run(work, owners, view) };
   }
 
-  #run(work: (tx: Tx) => unknown, owners: string[], view: View): Run {
-    const tx = new RedisTx(view, owners, () => this.#versions.next());
-    try {
-      return { tx, result: work(tx), thrown: null };
-    } catch (error) {
-      return { tx, result: null, thrown: { error } };
-    }
+  #run(work: (tx: Tx) => unknown, owners: string[], view: View): Run<RedisTx> {
+    return run(work, new RedisTx(view, owners, () => this.#versions.next()));
   }
 
   /**
@@ -208,7 +184,7 @@ export class RedisKernel implements Kernel {
     view.note(reads, found);
   }
 
-  async #answer<R>({ tx, result, thrown }: Run, { lazy }: StepOptions): Promise<R> {
+  async #answer<R>({ tx, result, thrown }: Run<RedisTx>, { lazy }: StepOptions): Promise<R> {
     // An answer may tell what another step has stored, and must then be as durable.
     const isUnsafe = tx.checked.some(({ kind, key }) => this.#unsafe.has(documentName(kind.name, key)));
     if (isUnsafe && !lazy) await this.#connection.untilDurable();
@@ -216,7 +192,7 @@ export class RedisKernel implements Kernel {
     return copyOf(result) as R;
   }
 
-  async #stored<R>({ tx, result }: Run, { lazy, claims, journal }: StepOptions): Promise<R> {
+  async #stored<R>({ tx, result }: Run<RedisTx>, { lazy, claims, journal }: StepOptions): Promise<R> {
     const mustLast = journal ? this.#connection.lastsJournal : !lazy && !claims && this.#connection.lastsAll;
     if (mustLast) {
       const names = tx.changes.map(({ kind, key }) => documentName(kind.name, key));
@@ -252,7 +228,7 @@ export class RedisKernel implements Kernel {
     const texts = [...answers.splice(all.length), ...others.map(([, text]) => text)] as (SharedText | null)[];
     let place = 0;
     return wanted.map(({ reads }, step) => {
-      const found = reads.map((read): Answer => {
+      const found = reads.map((read): FoundRead => {
         const answer = answers[place++];
         return isShared(read) ? { answer, text: texts.shift() ?? null } : { answer };
       });
@@ -294,18 +270,19 @@ export class RedisKernel implements Kernel {
   /** From now on, other steps see what this one changes. */
   #expect(tx: RedisTx, trip: number): true {
     const { learned, changes } = tx;
-    for (const { kind, key, after, places } of changes) {
+    for (const { kind, key, after, entries } of changes) {
       if (!kind.shared) this.#cache.write(documentName(kind.name, key), after.at(learned), trip);
-      if (kind.isSparse) for (const [index] of places) this.#cache.noteIndex(index, false);
+      if (kind.isSparse)
+        for (const [index] of entries) this.#cache.noteIndex(indexKey(kind.name, index), false);
     }
     for (const view of this.#views) view.see(changes);
     return true;
   }
 
   #retract({ changes }: RedisTx): void {
-    for (const change of changes) {
-      change.isRefused = true;
-      this.#cache.forget(documentName(change.kind.name, change.key), change.after);
+    for (const { kind, key, after } of changes) {
+      after.isRefused = true;
+      this.#cache.forget(documentName(kind.name, key), after);
     }
   }
 
@@ -318,16 +295,16 @@ export class RedisKernel implements Kernel {
       if (index !== undefined) this.#cache.noteIndex(index, false);
       const { kind, key } = checked[number - 1] ?? {};
       if (kind === undefined || key === undefined || kind.shared) continue;
-      this.#cache.note(
-        documentName(kind.name, key),
-        Stored.of(reply[place + 1] as string | null, trip),
-        trip,
-      );
+      const stored = RedisDocument.of(reply[place + 1] as string | null, trip);
+      this.#cache.note(documentName(kind.name, key), stored, trip);
     }
   }
 
   #buildArguments(tx: RedisTx): (string | number)[] {
-    const checks = tx.checked.flatMap((one) => [documentKey(one.kind.name, one.key), tx.expected(one)]);
+    const checks = tx.checked.flatMap(({ kind, key, stored }) => [
+      documentKey(kind.name, key),
+      stored.version,
+    ]);
     const hints = tx.told.map(
       ([channel, [what]]): Command => ['PUBLISH', channelKey(channel), this.#changes.hint(what)],
     );
@@ -394,10 +371,4 @@ function measureShare({ run: { tx } }: Attempt): number {
 
 function isShared({ what, kind }: Read): boolean {
   return what === 'document' && kind?.shared !== undefined;
-}
-
-/** Waits for a short random time that grows with each attempt, so that steps do not overtake each other again. */
-function backOff(attempt: number): Promise<void> {
-  const ms = Math.random() * Math.min(20, attempt);
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,27 +1,7 @@
 import type { Kind } from '../kernel.ts';
-import { type Cache, Stored } from './cache.ts';
-import type { Changed } from './commands.ts';
+import { type Answer, type Changed, documentName, type Read, type Row } from '../optimistic-tx.ts';
+import { type Cache, RedisDocument } from './cache.ts';
 import { documentKey, documentPrefix, endsKey, indexKey, listKey, originalKey, SERIAL_KEY } from './keys.ts';
-
-/** What a step reads: part of its name is the kind. */
-export interface Read {
-  readonly what: 'document' | 'first' | 'count' | 'items' | 'serial';
-  readonly kind: Kind<never, unknown> | null;
-  /** The key of the document, or the index. */
-  readonly of: string;
-  /** Of `first`: the limit; of `items`: the start. */
-  readonly n: number;
-  readonly id: string;
-}
-
-export function createRead(what: Read['what'], kind: Read['kind'], of = '', n = 0): Read {
-  const id = `${what === 'items' ? `items ${n}` : what} ${documentName(kind?.name ?? '', of)}`;
-  return { what, kind, of, n, id };
-}
-
-export function documentName(kind: string, key: string): string {
-  return `${kind} ${key}`;
-}
 
 /** The read as `read.lua` takes it. That of a shared text may run on another node. */
 export function toArguments({ what, kind, of, n }: Read): (string | number)[] {
@@ -47,33 +27,21 @@ export interface Found {
   /** How many changes of this process the attempt had seen when the trip was sent. */
   readonly seen: number;
   /** For each read, in their order. */
-  readonly found: readonly Answer[];
+  readonly found: readonly FoundRead[];
 }
 
 /** The answer of `read.lua`. `text`: of a shared document. */
-export interface Answer {
+export interface FoundRead {
   readonly answer: unknown;
   readonly text?: SharedText | null;
 }
 
 export type SharedText = readonly [text: string, expires_at: number];
 
-/** The answer to a read of an index, a list or a number. */
-interface Known<T> {
-  readonly value: T;
-  readonly n: number;
+/** The answer to a read, and when it was read. */
+export interface Known<T> extends Answer<T> {
   readonly trip: number;
   readonly seen: number;
-}
-
-export type Row = readonly [key: string, stored: Stored];
-
-/** A shared document as it was read. */
-export interface SharedStored {
-  /** What is stored beside the text. */
-  readonly stored: Stored;
-  readonly text: string | null;
-  readonly doc: unknown;
 }
 
 /**
@@ -85,10 +53,10 @@ export class View {
   #now = 0;
   readonly #cache: Cache;
   readonly #clock: () => number;
-  readonly #documents = new Map<string, Stored>();
-  readonly #shared = new Map<string, SharedStored>();
+  readonly #documents = new Map<string, RedisDocument>();
+  readonly #shared = new Map<string, RedisDocument>();
   readonly #answers = new Map<string, Known<unknown>>();
-  readonly #since: Changed[] = [];
+  readonly #since: Changed<RedisDocument>[] = [];
 
   constructor(cache: Cache, clock: () => number) {
     this.#cache = cache;
@@ -105,30 +73,26 @@ export class View {
   }
 
   /** Notes what a step of this process stores, from the first trip of the attempt on. */
-  see(changes: readonly Changed[]): void {
+  see(changes: readonly Changed<RedisDocument>[]): void {
     for (const change of changes) if (change.kind.indexes) this.#since.push(change);
   }
 
   /** The changes of documents of this kind since an answer, without those that could not be stored. */
-  changesSince({ seen }: { seen: number }, kind: Kind<never, unknown>): Changed[] {
+  changesSince({ seen }: Known<unknown>, { name }: Kind<never, unknown>): Changed<RedisDocument>[] {
     if (this.isFresh) return [];
-    return this.#since.slice(seen).filter((change) => change.kind.name === kind.name && !change.isRefused);
+    return this.#since.slice(seen).filter(({ kind, after }) => kind.name === name && !after.isRefused);
   }
 
-  document(kind: Kind<never, unknown>, key: string): Stored | undefined {
+  document(kind: Kind<never, unknown>, key: string): RedisDocument | undefined {
     const name = documentName(kind.name, key);
+    if (kind.shared) return this.#shared.get(name);
     return (this.isFresh ? undefined : this.#cache.get(name)) ?? this.#documents.get(name);
   }
 
   /** The document as it is now; null if there is none. */
   readDoc(kind: Kind<never, unknown>, key: string): unknown {
-    if (kind.shared) return this.sharedDocument(kind, key)?.doc ?? null;
-    const stored = this.document(kind, key);
-    return stored?.isAlive(this.now) ? stored.doc : null;
-  }
-
-  sharedDocument(kind: Kind<never, unknown>, key: string): SharedStored | undefined {
-    return this.#shared.get(documentName(kind.name, key));
+    const found = this.document(kind, key)?.asOf(this.now);
+    return (kind.shared ? found?.shared?.doc : found?.doc) ?? null;
   }
 
   answer<T>(read: Read): Known<T> | undefined {
@@ -138,9 +102,9 @@ export class View {
   note(reads: readonly Read[], { now, trip, seen, found }: Found): void {
     this.#now = now;
     reads.forEach(({ what, kind, of, n, id }, place) => {
-      const { answer, text } = found[place] as Answer;
+      const { answer, text } = found[place] as FoundRead;
       if (what === 'document' && kind !== null) {
-        const stored = Stored.of(answer as string | null, trip);
+        const stored = RedisDocument.of(answer as string | null, trip);
         if (text !== undefined) this.#noteShared(kind, of, stored, text);
         else this.#noteDocument(documentName(kind.name, of), stored, trip);
         return;
@@ -148,7 +112,7 @@ export class View {
       const value =
         what === 'first' && kind !== null ? this.#noteRows(kind, answer as string[], trip) : answer;
       if (what === 'first' && kind?.isSparse)
-        this.#cache.noteIndex(indexKey(kind.name, of), (value as Row[]).length === 0);
+        this.#cache.noteIndex(indexKey(kind.name, of), (value as Row<RedisDocument>[]).length === 0);
       this.#answers.set(id, { value, n, trip, seen });
     });
   }
@@ -165,29 +129,37 @@ export class View {
     return kind.isSparse === true && !this.isFresh && !this.#cache.isFilled(indexKey(kind.name, index));
   }
 
-  #noteRows({ name }: Kind<never, unknown>, found: readonly string[], trip: number): Row[] {
-    const rows: Row[] = [];
+  #noteRows({ name }: Kind<never, unknown>, found: readonly string[], trip: number): Row<RedisDocument>[] {
+    const rows: Row<RedisDocument>[] = [];
     for (let place = 0; place < found.length; place += 2) {
       const key = originalKey(found[place] as string);
-      const stored = Stored.of(found[place + 1] as string, trip);
+      const stored = RedisDocument.of(found[place + 1] as string, trip);
       this.#noteDocument(documentName(name, key), stored, trip);
       rows.push([key, stored]);
     }
     return rows;
   }
 
-  #noteDocument(name: string, stored: Stored, trip: number): void {
+  #noteDocument(name: string, stored: RedisDocument, trip: number): void {
     this.#documents.set(name, stored);
     this.#cache.note(name, stored, trip);
   }
 
-  #noteShared(kind: Kind<never, unknown>, key: string, stored: Stored, found: SharedText | null): void {
+  #noteShared(
+    kind: Kind<never, unknown>,
+    key: string,
+    stored: RedisDocument,
+    found: SharedText | null,
+  ): void {
     const now = this.#now;
     const [text, ends] = found ?? [null, 0];
     const isThere = text !== null && (ends < 0 || ends > now);
     const beside = stored.isAlive(now) ? stored.doc : null;
     const ends_at = ends < 0 ? null : ends;
     const doc = isThere ? (kind.shared?.read(text, { key, ends_at, beside, now }) ?? null) : null;
-    this.#shared.set(documentName(kind.name, key), { stored, text: isThere ? text : null, doc });
+    const whole = { text: isThere ? text : null, doc };
+    const { version, expires_at, learned } = stored;
+    const shared = new RedisDocument(version, expires_at, stored.text, learned, whole);
+    this.#shared.set(documentName(kind.name, key), shared);
   }
 }

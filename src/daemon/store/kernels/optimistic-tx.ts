@@ -1,0 +1,362 @@
+import { StoreUnavailable } from '../../errors.ts';
+import { randomSuffix } from '../../time/clock.ts';
+import type { Entry, IndexEntry, Kind, Ring, Tx } from './kernel.ts';
+
+/** A document as it is stored: version, expiry, JSON. An absent one has the version ''. */
+export class Stored {
+  readonly version: string;
+  /** Null if it does not expire. */
+  readonly expires_at: number | null;
+  readonly text: string | null;
+  #doc: unknown;
+  #isParsed = false;
+
+  constructor(version: string, expires_at: number | null, text: string | null) {
+    this.version = version;
+    this.expires_at = expires_at;
+    this.text = text;
+  }
+
+  /** Null if there is none. It must not be changed. */
+  get doc(): unknown {
+    if (!this.#isParsed) {
+      this.#doc = this.text === null ? null : JSON.parse(this.text);
+      this.#isParsed = true;
+    }
+    return this.#doc;
+  }
+
+  isAlive(now: number): boolean {
+    return this.text !== null && (this.expires_at === null || this.expires_at > now);
+  }
+}
+
+/** What a step reads. */
+export interface Read {
+  readonly what: 'document' | 'first' | 'count' | 'items' | 'serial';
+  readonly kind: Kind<never, unknown> | null;
+  /** The key of the document, or the index. */
+  readonly of: string;
+  /** Of `first`: the limit; of `items`: the start. */
+  readonly n: number;
+  readonly id: string;
+}
+
+export function createRead(what: Read['what'], kind: Read['kind'], of = '', n = 0): Read {
+  const id = `${what === 'items' ? `items ${n}` : what} ${documentName(kind?.name ?? '', of)}`;
+  return { what, kind, of, n, id };
+}
+
+/** The answer to a read of an index, a list or a number. `n`: of the read. */
+export interface Answer<T> {
+  readonly value: T;
+  readonly n: number;
+}
+
+export type Row<Version> = readonly [key: string, stored: Version];
+
+/** A document before and after a step. */
+export interface Changed<Version> {
+  readonly kind: Kind<never, unknown>;
+  readonly key: string;
+  readonly before: Version;
+  readonly after: Version;
+  /** The indexes in which the document is after the step. */
+  readonly entries: readonly IndexEntry[];
+  /** Whether the list was deleted with an earlier document of the same key. */
+  readonly isNew: boolean;
+  readonly rewritten: readonly string[] | null;
+  readonly appended: readonly string[];
+}
+
+/** A document of which a step depends, as the step has read it. */
+export interface Checked<Version> {
+  readonly kind: Kind<never, unknown>;
+  readonly key: string;
+  readonly stored: Version;
+}
+
+/**
+ * One run of a step on a database that other processes change, too: it collects the changes, which are stored if the
+ * documents that it has read have not changed since. A read that is not known yet is answered as if nothing were stored,
+ * and is noted as missing: the run is then only used to find out what else the step reads.
+ */
+export abstract class OptimisticTx<Version extends Stored> implements Tx {
+  abstract readonly now: number;
+  readonly told: (readonly [channel: string, heard: readonly unknown[]])[] = [];
+  /** All that the run has read, by id. */
+  readonly reads = new Map<string, Read>();
+  readonly #missing = new Map<string, Read>();
+  readonly #owners: string[];
+  readonly #changed = new Map<string, Changed<Version>>();
+  /** The documents whose versions decide whether the step may be stored. */
+  readonly #checked = new Map<string, Checked<Version>>();
+  #claims = 0;
+  #size = 0;
+
+  /** @param owners of the claims that the step takes, the same in each run; made when they are needed */
+  constructor(owners: string[]) {
+    this.#owners = owners;
+  }
+
+  abstract log<R>(ring: Ring<R>, record: R): void;
+  abstract serial(): number;
+
+  /** The document before the step, absent if it has expired; undefined if it is not known. */
+  protected abstract find(kind: Kind<never, unknown>, key: string): Version | undefined;
+  protected abstract answer<T>(read: Read): Answer<T> | undefined;
+  /** The changes of other steps of this process that the answer does not have. */
+  protected abstract changesSince(
+    answer: Answer<unknown>,
+    kind: Kind<never, unknown>,
+  ): readonly Changed<Version>[];
+  /** Whether the run may go on as if the index that it reads were empty. */
+  protected mayBeEmpty(_read: Read): boolean {
+    return false;
+  }
+  /** The items of the list before the step; notes what is missing. */
+  protected abstract storedItems(kind: Kind<never, unknown>, key: string, start: number): readonly string[];
+  /** The document as the step leaves it; absent if it is null. */
+  protected abstract written(kind: Kind<never, unknown>, doc: unknown): Version;
+  /** The document as the step leaves it if only its list is changed. */
+  protected abstract touched(stored: Version): Version;
+  protected abstract readonly absent: Version;
+
+  get<T>(kind: Kind<T, unknown>, key: string): T | null {
+    return this.latest(kind as Kind<never, unknown>, key).doc as T | null;
+  }
+
+  put<T>(kind: Kind<T, unknown>, key: string, doc: T): void {
+    const own = kind as Kind<never, unknown>;
+    const after = this.written(own, doc);
+    const entries = listEntries(own, doc);
+    this.#size += after.text?.length ?? 0;
+    this.#change({ ...this.#trackChange(own, key), after, entries });
+  }
+
+  delete(kind: Kind<never, unknown>, key: string): void {
+    const none = { after: this.written(kind, null), entries: [], isNew: true, rewritten: null, appended: [] };
+    this.#change({ ...this.#trackChange(kind, key), ...none });
+  }
+
+  first<T>(kind: Kind<T, unknown>, index: string, limit: number): Entry<T>[] {
+    const of = kind as Kind<never, unknown>;
+    const own = this.#ownChanges(of);
+    // Documents of the range that the step has changed may leave it.
+    const read = createRead('first', of, index, Math.min(MAX, limit + own.length));
+    const answer = this.ask<readonly Row<Version>[]>(read);
+    const rows = answer?.value ?? [];
+    const since = answer ? this.changesSince(answer, of) : [];
+    const changes = new Map([...since, ...own].map((change) => [change.key, change]));
+    if (changes.size === 0) return rows.slice(0, limit).map(([key, { doc }]) => ({ key, doc: doc as T }));
+    const stored = rows
+      .filter(([key]) => !changes.has(key))
+      .map(([key, row]) => ({ key, after: row, entries: listEntries(of, row.doc) }));
+    const found = [...stored, ...changes.values()]
+      .flatMap(({ key, after, entries }) => {
+        const entry = after.isAlive(this.now) ? entries.find(([name]) => name === index) : undefined;
+        return entry === undefined ? [] : [{ key, doc: after.doc as T, entry }];
+      })
+      .sort((a, b) => compareEntries(a.entry, b.entry) || (a.key < b.key ? -1 : 1))
+      .slice(0, limit);
+    // Other steps have taken documents out of a range that goes on.
+    if (answer && rows.length >= answer.n && found.length < limit) this.miss(read);
+    return found.map(({ key, doc }) => ({ key, doc }));
+  }
+
+  count(kind: Kind<never, unknown>, index: string): number {
+    const answer = this.ask<number>(createRead('count', kind, index));
+    if (answer === undefined) return 0;
+    const count = (entries: readonly IndexEntry[]) => Number(entries.some(([name]) => name === index));
+    return [...this.changesSince(answer, kind), ...this.#ownChanges(kind)].reduce(
+      (sum, { before, entries }) => sum + count(entries) - count(listEntries(kind, before.doc)),
+      answer.value,
+    );
+  }
+
+  append<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
+    const { appended, ...changed } = this.#listed(kind, key);
+    this.#change({ ...changed, appended: [...appended, ...items.map((item) => this.taken(item))] });
+  }
+
+  items<I>(kind: Kind<never, I>, key: string, start = 0): I[] {
+    const own = this.#changed.get(documentName(kind.name, key));
+    if (this.latest(kind, key).text === null) return [];
+    const parse = (items: readonly string[]) => items.map((item) => JSON.parse(item) as I);
+    const added = own?.appended ?? [];
+    if (own?.rewritten || own?.isNew) return parse([...(own.rewritten ?? []), ...added].slice(start));
+    // The stored items before `start` need not be read, unless others follow them here.
+    const stored = this.storedItems(kind, key, added.length > 0 ? Math.min(0, start) : start);
+    return parse(added.length > 0 ? [...stored, ...added].slice(start) : stored);
+  }
+
+  rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
+    const rewritten = items.map((item) => this.taken(item));
+    this.#change({ ...this.#listed(kind, key), rewritten, appended: [] });
+  }
+
+  newOwner(): string {
+    const place = this.#claims++;
+    this.#owners[place] ??= randomSuffix();
+    return this.#owners[place];
+  }
+
+  tell(channel: string, ...heard: readonly unknown[]): void {
+    this.told.push([channel, heard]);
+  }
+
+  /** What the run would have to know, and does not. */
+  get missing(): readonly Read[] {
+    return [...this.#missing.values()];
+  }
+
+  get checked(): readonly Checked<Version>[] {
+    return [...this.#checked.values()];
+  }
+
+  get changes(): readonly Changed<Version>[] {
+    return [...this.#changed.values()];
+  }
+
+  /** The size of the changes, in characters, roughly. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether there is anything to store or to tell. */
+  get hasEffect(): boolean {
+    return this.#changed.size > 0 || this.told.length > 0;
+  }
+
+  /** The answer, if it is known; notes it as missing otherwise. */
+  protected ask<T>(read: Read): Answer<T> | undefined {
+    this.reads.set(read.id, read);
+    const answer = this.answer<T>(read);
+    const isShort =
+      read.what === 'first' && (answer?.value as readonly unknown[] | undefined)?.length === answer?.n;
+    if ((answer === undefined || (isShort && answer.n < read.n)) && !this.mayBeEmpty(read)) this.miss(read);
+    return answer;
+  }
+
+  protected miss(read: Read): void {
+    this.#missing.set(read.id, read);
+  }
+
+  /** The document as the step sees it. */
+  protected latest(kind: Kind<never, unknown>, key: string): Version {
+    return this.#changed.get(documentName(kind.name, key))?.after ?? this.stored(kind, key);
+  }
+
+  /** The document before the step; notes that the step depends on it. */
+  protected stored(kind: Kind<never, unknown>, key: string): Version {
+    const name = documentName(kind.name, key);
+    const known = this.#checked.get(name);
+    if (known) return known.stored;
+    const read = createRead('document', kind, key);
+    this.reads.set(read.id, read);
+    const found = this.find(kind, key);
+    if (found === undefined) this.miss(read);
+    const stored = found ?? this.absent;
+    this.#checked.set(name, { kind, key, stored });
+    return stored;
+  }
+
+  /** The text of what is to be stored. */
+  protected taken(value: unknown): string {
+    const text = JSON.stringify(value);
+    this.#size += text.length;
+    return text;
+  }
+
+  #ownChanges({ name }: Kind<never, unknown>): Changed<Version>[] {
+    return [...this.#changed.values()].filter(({ kind }) => kind.name === name);
+  }
+
+  #listed(kind: Kind<never, unknown>, key: string): Changed<Version> {
+    if (kind.hasList !== true) throw new Error(`documents ${kind.name} have no lists`);
+    const changed = this.#trackChange(kind, key);
+    if (changed.after.text === null && this.#missing.size === 0)
+      throw new Error(`the document ${kind.name} of a list does not exist`);
+    return { ...changed, after: this.touched(changed.after) };
+  }
+
+  #trackChange(kind: Kind<never, unknown>, key: string): Changed<Version> {
+    const known = this.#changed.get(documentName(kind.name, key));
+    if (known) return known;
+    const before = this.stored(kind, key);
+    const list = { isNew: before.text === null, rewritten: null, appended: [] };
+    return { kind, key, before, after: before, entries: listEntries(kind, before.doc), ...list };
+  }
+
+  #change(changed: Changed<Version>): void {
+    this.#changed.set(documentName(changed.kind.name, changed.key), changed);
+  }
+}
+
+/** Maximum number of documents of one index that a step reads. */
+const MAX = 1_000_000;
+/** Maximum number of serials of one step. */
+export const SERIALS_MAX = 10_000;
+
+export function documentName(kind: string, key: string): string {
+  return `${kind} ${key}`;
+}
+
+/** The indexes in which the document is. */
+export function listEntries(kind: Kind<never, unknown>, doc: unknown): readonly IndexEntry[] {
+  const entries = (kind.indexes && doc !== null && kind.indexes(doc as never)) || [];
+  for (const [, score] of entries)
+    if (!Number.isFinite(score)) throw new Error(`a place of ${kind.name} is ${score}`);
+  return entries;
+}
+
+function compareEntries([, score, tie = 0]: IndexEntry, [, other, otherTie = 0]: IndexEntry): number {
+  return score - other || tie - otherTie;
+}
+
+/** What came of one run of a step. */
+export interface Run<T> {
+  readonly tx: T;
+  readonly result: unknown;
+  /** What the work has thrown. */
+  readonly thrown: { error: unknown } | null;
+}
+
+export function run<T extends Tx>(work: (tx: Tx) => unknown, tx: T): Run<T> {
+  try {
+    return { tx, result: work(tx), thrown: null };
+  } catch (error) {
+    return { tx, result: null, thrown: { error } };
+  }
+}
+
+/** How often a step is tried, and how long it waits before it is tried again. */
+interface Retries {
+  max: number;
+  /** From this attempt on, it waits. */
+  hurried: number;
+  /** The longest wait at the first attempt, and at all, ms. */
+  step_ms: number;
+  max_ms: number;
+}
+
+/**
+ * Tries a step until no other one has changed what it reads.
+ * @param attempt resolves to null if another step was faster
+ */
+export async function untilStored<R>(
+  attempt: () => Promise<{ result: R } | null>,
+  { max, hurried, step_ms, max_ms }: Retries,
+): Promise<R> {
+  for (let tries = 1; ; tries++) {
+    const done = await attempt();
+    if (done !== null) return done.result;
+    if (tries === max) throw new StoreUnavailable(new Error(`a step was overtaken ${max} times`));
+    if (tries >= hurried) await backOff(Math.min(max_ms, step_ms * tries));
+  }
+}
+
+/** Waits for a short random time, so that steps do not overtake each other again. */
+function backOff(max_ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * max_ms));
+}
