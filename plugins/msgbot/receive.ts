@@ -70,11 +70,11 @@ export class Receiver {
         await this.#scope.links.takeCode(parsed.message, request);
         return;
       case 'edit':
-        await this.#scope.edit(parsed.edited);
+        await this.#scope.edit(parsed.edited, request);
         return;
       case 'command':
         if (parsed.started !== null && (await this.#scope.links.takeCode(parsed.started, request))) return;
-        return this.#answer(parsed);
+        return this.#answer(parsed, request);
       case 'no-words':
         return this.#hint(parsed);
       case 'nothing':
@@ -117,15 +117,15 @@ export class Receiver {
     throw this.#scope.problem('unavailable', 'The name of the bot is not known yet.');
   }
 
-  async #answer(parsed: ParsedCommand): Promise<void> {
+  async #answer(parsed: ParsedCommand, request: ChannelRequest): Promise<void> {
     const { place, user_id } = parsed;
     if (parsed.command.name !== 'service_auth') {
-      const { text } = await answerCommand(parsed, this.#scope);
+      const { text } = await answerCommand(parsed, request, this.#scope);
       // A person can send these commands any number of times, and the loop guard does not count the answers. So the
       // answers are limited for each person and command.
       return this.#giveHint({ ...place, user_id }, text, `${user_id} ${parsed.command.name}`);
     }
-    const { text, hidesMessage } = await answerCommand(parsed, this.#scope);
+    const { text, hidesMessage } = await answerCommand(parsed, request, this.#scope);
     // The inbox retries the deletion together with the answer: when people read the answer, the token is deleted, or
     // the answer says that it is not.
     const reply_to: JsonObject = hidesMessage
@@ -174,6 +174,7 @@ interface CommandAnswer {
  */
 async function answerCommand(
   { command, inPrivate, forwarded, user_id, place: { message_id, locale } }: ParsedCommand,
+  request: ChannelRequest,
   scope: Pick<ChannelScope, 'links' | 'say'>,
 ): Promise<CommandAnswer> {
   const { links } = scope;
@@ -188,10 +189,10 @@ async function answerCommand(
   // A person who forwards another person's message does not ask to sign in.
   if (forwarded) return { text: say(TEXTS.forwarded), hidesMessage };
   if (isOff) {
-    const removed = await links.unlink(user_id, { message_id });
+    const removed = await links.unlink(user_id, { message_id, request });
     return { text: say(removed ? TEXTS.signed_out : TEXTS.was_not_signed_in), hidesMessage };
   }
-  const answer = await links.link(user_id, argument, { message_id });
+  const answer = await links.link(user_id, argument, { message_id, request });
   const text = answer.linked
     ? signedIn(scope, answer, locale)
     : scope.say(TEXTS.not_signed_in, { reason: answer.reason }, locale);

@@ -81,7 +81,7 @@ class Webhook {
     for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
       await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);
     for (const press of parsed.presses) await this.#take(press, request);
-    for (const edited of parsed.edits) await this.#scope.edit(edited);
+    for (const edited of parsed.edits) await this.#scope.edit(edited, request);
     for (const { message_id, user_id, reply_to, text, what } of parsed.hints) {
       const values = { max: TEXT_MAX.toLocaleString('en'), what: what === null ? '' : this.#scope.say(what) };
       // The caption of a message is enqueued with the id of the message, so the hint needs another id.

@@ -1,4 +1,4 @@
-import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
+import type { ChannelRequest, ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
 import { formatMinute } from '../../src/channel/index.ts';
 import { dateMarkup, escapeText } from './read-text.ts';
 import { TEXTS } from './texts.ts';
@@ -14,8 +14,8 @@ interface TypedCommand {
   command: string;
   text: string;
   user: string;
-  /** Identifies this signed request. */
-  request: string;
+  /** Identifies this signed request, also if the platform repeats it. */
+  signed: string;
 }
 
 /** A response that only the person who typed the command sees. */
@@ -30,7 +30,8 @@ interface CommandAnswer {
  * types the same command again, that is a new command.
  */
 export async function answerCommand(
-  { command, text, user, request }: TypedCommand,
+  { command, text, user, signed }: TypedCommand,
+  request: ChannelRequest,
   scope: ChannelScope,
 ): Promise<CommandAnswer> {
   if (command.toLowerCase() !== '/service-auth') return ephemeral(scope.say(TEXTS.unknown_command));
@@ -38,9 +39,9 @@ export async function answerCommand(
   if (argument === '') return ephemeral(scope.say(TEXTS.token_missing));
   if (argument.toLowerCase() === 'help') return ephemeral(scope.say(TEXTS.sign_in_help));
   const isOff = argument.toLowerCase() === 'off';
-  const asked = { message_id: `command:${request}` };
+  const asked = { message_id: `command:${signed}`, request };
   const done = isOff ? signOut(user, asked, scope) : signIn(user, argument, asked, scope);
-  return ephemeral(await inTime(done, scope));
+  return ephemeral(await inTime(done, request, scope));
 }
 
 async function signIn(user: string, token: string, asked: LinkRequest, scope: ChannelScope): Promise<string> {
@@ -67,13 +68,13 @@ function confirmation(
 /**
  * If the work takes too long, the person gets a text that says so. Otherwise, the platform would show an error code.
  */
-async function inTime(work: Promise<string>, scope: ChannelScope): Promise<string> {
+async function inTime(work: Promise<string>, request: ChannelRequest, scope: ChannelScope): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(resolve, ANSWER_MS, scope.say(TEXTS.not_known_yet));
   });
   const done = work.catch((error: unknown) => {
-    scope.log.error({ err: error }, 'a command failed');
+    scope.log.error({ request_id: request.id, err: error }, 'a command failed');
     return scope.say(TEXTS.not_done);
   });
   try {

@@ -116,7 +116,7 @@ function createTeamchat(scope: PushScope): PushChannel {
         );
         break;
       case 'edit':
-        await scope.edit(parsed.edited);
+        await scope.edit(parsed.edited, request);
         break;
       case 'deletion':
         await scope.forget(parsed.deleted);
@@ -148,9 +148,9 @@ function createTeamchat(scope: PushScope): PushChannel {
       command: form.get('command') ?? '',
       text: form.get('text') ?? '',
       user,
-      request: identifyRequest(request),
+      signed: identifyRequest(request),
     };
-    return { body: await answerCommand(typed, scope) };
+    return { body: await answerCommand(typed, request, scope) };
   }
 
   async function takePress(request: ChannelRequest): Promise<ChannelResponse> {

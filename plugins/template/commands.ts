@@ -1,4 +1,4 @@
-import { channelTexts, type LinkAnswer, type PushScope } from 'agentd/channel';
+import { type ChannelRequest, channelTexts, type LinkAnswer, type PushScope } from 'agentd/channel';
 import { ID } from './settings.ts';
 
 /** Operators can replace these texts, and translate them. */
@@ -30,20 +30,21 @@ export function parseCommand(form: URLSearchParams): Command | null {
 }
 
 /** Runs a command and answers the person in private, never in the room: others must not learn who is signed in. */
-export async function carryOut(command: Command, scope: PushScope): Promise<void> {
+export async function carryOut(command: Command, request: ChannelRequest, scope: PushScope): Promise<void> {
   const { id, user_id } = command;
   // With the message id, a command that the platform delivers twice is run and answered only once.
-  const text = await runCommand(command, scope);
+  const text = await runCommand(command, request, scope);
   await scope.notify({ room: user_id }, text, { message_id: id, user_id });
 }
 
 async function runCommand(
   { id: message_id, user_id, name, argument }: Command,
+  request: ChannelRequest,
   { links }: PushScope,
 ): Promise<string> {
-  if (name === '/sign-in') return inWords(await links.link(user_id, argument, { message_id }));
+  if (name === '/sign-in') return inWords(await links.link(user_id, argument, { message_id, request }));
   if (name === '/sign-out') {
-    const wasLinked = await links.unlink(user_id, { message_id });
+    const wasLinked = await links.unlink(user_id, { message_id, request });
     return wasLinked ? 'You are signed out.' : 'You were not signed in.';
   }
   return 'The commands are /sign-in TOKEN and /sign-out.';

@@ -86,7 +86,7 @@ function create(scope: PushScope): PushChannel {
           // `press` returns an outcome. If it is `refused`, and the platform can show a text to one person only, show
           // the outcome's `text` to the person who pressed the button.
           if (delivery.kind === 'press') await scope.press(delivery.message, request);
-          if (delivery.kind === 'edit') await scope.edit(delivery.edited);
+          if (delivery.kind === 'edit') await scope.edit(delivery.edited, request);
           // Acknowledge the delivery only now that the message is stored. Without this response, the platform delivers
           // the message again.
           return { status: 200 };
@@ -100,7 +100,7 @@ function create(scope: PushScope): PushChannel {
           const command = parseCommand(request.form());
           if (command === null)
             throw scope.problem('invalid_request', 'This is not a command of the platform.');
-          await carryOut(command, scope);
+          await carryOut(command, request, scope);
           return { status: 200 };
         },
       },

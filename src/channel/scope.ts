@@ -98,7 +98,7 @@ export interface PushScope extends ChannelScope {
    * Replaces the text of a message that its sender has edited. An edited message never answers a question. Returns false
    * if the agent has already started to answer it, if it is unknown, or if it has another sender or thread.
    */
-  edit(edited: EditedMessage): Promise<boolean>;
+  edit(edited: EditedMessage, request?: ChannelRequest): Promise<boolean>;
   /**
    * Ends the wait of a question for the sign-in of its sender, who has deleted it. A question that is under way is
    * answered, but does not wait afterwards.
@@ -293,6 +293,8 @@ export interface LinkRequest {
    * and gets the first answer. A repeat that arrives while the first request is still running throws `unavailable`.
    */
   message_id?: string;
+  /** The request that contains the token or delivered the message. The log lines contain its id. */
+  request?: ChannelRequest;
 }
 
 export interface LinkOptions extends LinkRequest {
@@ -301,8 +303,6 @@ export interface LinkOptions extends LinkRequest {
    * user id.
    */
   replace?: boolean;
-  /** The request that contains the token. */
-  request?: ChannelRequest;
 }
 
 export type LinkAnswer =

@@ -32,6 +32,7 @@ import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.t
 import { runOnce } from '../linking/run-once.ts';
 import { acceptMessage, type Origin } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
+import { forRequest } from '../message/for-request.ts';
 import type { Services } from '../message/services.ts';
 import { openStream } from '../stream/open-stream.ts';
 import { startStream } from '../stream/start-stream.ts';
@@ -132,7 +133,7 @@ export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope 
     ...commonScope(plugin, ...given),
     enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
     press: (message, request) => press(plugin, services, inbox, message, request),
-    edit: (edited) => edit(plugin, services, edited),
+    edit: (edited, request) => edit(plugin, servicesFor(services, request), edited),
     forget: ({ message_id, user_id }) =>
       services.store.waitingQuestions.forget(linkKeys(plugin, user_id), {
         platform: plugin.name,
@@ -159,10 +160,11 @@ function toOrigin(request: ChannelRequest, { observer }: Services): Origin {
 function createLinks(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScope['links'] {
   const notices = { services, worker: inbox };
   return {
-    link: (user_id, token, { replace = true, message_id, request } = {}) =>
-      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
-        await endCollecting(services, inbox, plugin.name, user_id);
-        const outcome = await link(forRequest(services, request), plugin, user_id, token, () => replace);
+    link(user_id, token, { replace = true, message_id, request } = {}) {
+      const own = servicesFor(services, request);
+      return runOnce(own, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
+        await endCollecting(own, inbox, plugin.name, user_id);
+        const outcome = await link(own, plugin, user_id, token, () => replace);
         const { person, replaced } = outcome.linked
           ? { person: outcome.verdict.person, replaced: outcome.replaced }
           : { person: null, replaced: null };
@@ -172,20 +174,23 @@ function createLinks(plugin: ChannelPlugin, { services, inbox }: Doors): Channel
         // A question of the user may have waited for this.
         if (outcome.linked) inbox.wake();
         return { answer: toLinkAnswer(outcome), person };
-      }),
+      });
+    },
     async takeCode(given, request) {
       const message = acceptMessage(plugin, given);
       const request_id = request?.id ?? timeOrderedId(services.clock.now());
       const [left] = await takeLinkCodes(notices, plugin, [message], request_id);
       return left === null;
     },
-    unlink: (user_id, { message_id } = {}) =>
-      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => {
-        await endCollecting(services, inbox, plugin.name, user_id);
-        return { answer: await unlink(services, plugin, user_id), person: null };
-      }),
+    unlink(user_id, { message_id, request } = {}) {
+      const own = servicesFor(services, request);
+      return runOnce(own, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => {
+        await endCollecting(own, inbox, plugin.name, user_id);
+        return { answer: await unlink(own, plugin, user_id), person: null };
+      });
+    },
     async unlinkPerson(user_id, token, request) {
-      const own = forRequest(services, request);
+      const own = servicesFor(services, request);
       const verdict = await own.tokens.validate(token);
       const answer = await unlinkPerson(own, plugin, user_id, token);
       if (answer.outcome === 'removed' && verdict.valid)
@@ -195,8 +200,10 @@ function createLinks(plugin: ChannelPlugin, { services, inbox }: Doors): Channel
   };
 }
 
-function forRequest(services: Services, request: ChannelRequest | undefined): Services {
-  return { ...services, tokens: validateOnce(services.tokens, request) };
+function servicesFor(services: Services, request: ChannelRequest | undefined): Services {
+  if (request === undefined) return services;
+  const own = forRequest(services, request.id);
+  return { ...own, tokens: validateOnce(own.tokens, request) };
 }
 
 function toLinkAnswer(outcome: LinkOutcome): LinkAnswer {

@@ -9,6 +9,7 @@ import { listLinks, type PersonsLink } from '../linking/find-link.ts';
 import { createCode, maskedId } from '../linking/link-codes.ts';
 import { codeRecord } from '../linking/link-ids.ts';
 import { removeFound } from '../linking/links.ts';
+import { forRequest } from '../message/for-request.ts';
 import type { Services } from '../message/services.ts';
 import type { LinkCode } from '../store/links/link-codes.ts';
 import { settledWithin } from '../time/time-limit.ts';
@@ -32,19 +33,21 @@ type Valid = Extract<TokenVerdict, { valid: true }>;
  * in the header or the body only: a browser sends a cookie, and a link contains a query, without the person's intention.
  */
 export function linkRoutes(parts: LinkRouteParts): Route[] {
-  const { services, inbox: worker, channels } = parts;
-  const notices = { services, worker };
+  const { inbox: worker, channels } = parts;
   const route = (
     method: Route['method'],
     path: string,
-    handle: (verdict: Valid, request: ChannelRequest) => Promise<ChannelResponse>,
+    handle: (verdict: Valid, request: ChannelRequest, services: Services) => Promise<ChannelResponse>,
   ): Route => ({
     ...{ method, path, cors: true, token: tokenIn },
-    handle: async (request) => handle(await validToken(request, services), request),
+    handle: async (request) => {
+      const services = forRequest(parts.services, request.id);
+      return handle(await validToken(request, services), request, services);
+    },
   });
 
   return [
-    route('POST', '/link/codes', async ({ person, user }) => {
+    route('POST', '/link/codes', async ({ person, user }, _request, services) => {
       services.store.expectRoom();
       const lifetime_ms = services.settings.LINK_CODE_SECONDS * 1000;
       const made = await createCode(services, { person, token: user.token.reveal(), lifetime_ms });
@@ -55,15 +58,15 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
         body: { ...made, expires_at, channels: await addresses(channels, made.code, services.log) },
       };
     }),
-    route('GET', '/link/codes/:id', async (verdict, { params }) => {
+    route('GET', '/link/codes/:id', async (verdict, { params }, services) => {
       return { body: toView(await ownCode(verdict, params.id, services)) };
     }),
-    route('DELETE', '/link/codes/:id', async (verdict, { params }) => {
+    route('DELETE', '/link/codes/:id', async (verdict, { params }, services) => {
       const { code_id, person } = await ownCode(verdict, params.id, services);
       await services.store.linkCodes.end(code_id, person);
       return { status: 204 };
     }),
-    route('POST', '/link/codes/:id/confirm', async ({ person, user, claims }, { params }) => {
+    route('POST', '/link/codes/:id/confirm', async ({ person, user, claims }, { params }, services) => {
       const { id = '' } = params;
       const token = services.seal.close(user.token.reveal(), codeRecord(id));
       const confirmed = await services.store.linkCodes.confirm(id, person, token, claims);
@@ -78,7 +81,7 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
       const channel = channels.find(({ plugin }) => plugin.name === platform)?.plugin;
       if (!channel) throw new AgentdError('unavailable', 'The channel is not active.', { retryAfter: 30 });
       const bound = await bindCode(services, channel, id);
-      if (bound.outcome !== 'gone') await noticeBound(notices, platform, bound, id, null);
+      if (bound.outcome !== 'gone') await noticeBound({ services, worker }, platform, bound, id, null);
       if (bound.outcome === 'refused') {
         if (bound.reason === 'invalid_token') throw codeGone();
         throw new AgentdError(
@@ -90,18 +93,18 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
       }
       return { body: toView(await ownCode({ person }, id, services)) };
     }),
-    route('GET', '/links', async ({ person }) => {
+    route('GET', '/links', async ({ person }, _request, services) => {
       const links = await listLinks(services, person);
       return {
         body: { links: links.map(linkView), channels: linkable(channels).map(({ plugin }) => plugin.name) },
       };
     }),
-    route('DELETE', '/links/:id', async ({ person }, { params }) => {
+    route('DELETE', '/links/:id', async ({ person }, { params }, services) => {
       const link = (await listLinks(services, person)).find(({ id }) => id === params.id);
       if (!link) throw new AgentdError('not_found', 'You have no such link.');
       const channel = channels.find(({ plugin }) => plugin.name === link.platform)?.plugin;
       const removed = await removeFound(services, channel ?? { name: link.platform }, link);
-      if (removed) await noticeEnded(notices, link, link.claims, 'link_ended');
+      if (removed) await noticeEnded({ services, worker }, link, link.claims, 'link_ended');
       return { status: 204 };
     }),
   ];

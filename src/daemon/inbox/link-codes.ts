@@ -4,6 +4,7 @@ import type { Claims } from '../identity/identity.ts';
 import { bindCode, claimsOfCode, refuseClaim } from '../linking/bind-code.ts';
 import { effectiveExpiry, findLink } from '../linking/find-link.ts';
 import { codeAlone, codeHashes, knownCodesIn, maskCodes } from '../linking/link-codes.ts';
+import { forRequest } from '../message/for-request.ts';
 import { sessionTag } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';
@@ -36,11 +37,12 @@ interface Arriving {
  * @throws `unavailable`
  */
 export async function takeLinkCodes(
-  notices: Notices,
+  { services, worker }: Notices,
   plugin: ChannelPlugin,
   messages: readonly IncomingMessage[],
   request_id: string,
 ): Promise<(IncomingMessage | null)[]> {
+  const notices = { services: forRequest(services, request_id), worker };
   const arriving = { notices, plugin, request_id };
   // All answers come first: nobody answers in the same delivery a question that a code in it leads to.
   const left: (IncomingMessage | null)[] = [];
@@ -179,18 +181,18 @@ async function takeAnswer(arriving: Arriving, message: IncomingMessage): Promise
  * @returns null if no code has this id; otherwise whether the press counts
  */
 export async function pressLinkCode(
-  notices: Notices,
+  { services, worker }: Notices,
   plugin: ChannelPlugin,
   message: IncomingMessage,
   request_id: string,
 ): Promise<'settled' | 'confirm_gone' | 'confirm_not_yours' | null> {
   const { id = '', approve = false } = message.confirm ?? {};
-  const code = await notices.services.store.linkCodes.find(id);
+  const code = await services.store.linkCodes.find(id);
   if (code === null) return null;
   const { claimant } = code;
   if (claimant?.platform !== message.platform || claimant.user_id !== message.user_id)
     return 'confirm_not_yours';
-  const arriving = { notices, plugin, request_id };
+  const arriving = { notices: { services: forRequest(services, request_id), worker }, plugin, request_id };
   if (message.shared) return 'confirm_gone';
   const isRepeat = message.message_id !== undefined && code.answered_by === message.message_id;
   if (isRepeat) await report(arriving, message, code);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ChannelPlugin } from '../../../src/channel/index.ts';
+import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
 import { createChannel, createPushScope } from '../../../src/daemon/channels/scope.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { DeliveryFailed } from '../../../src/daemon/inbox/outcome.ts';
@@ -92,6 +92,28 @@ it('a message that ends a link ends no later one, however often it is delivered'
   await links.link('t1', ada, { message_id: 'm3' });
   expect(await links.unlink('t1', { message_id: 'm2' })).toBe(true);
   expect(await links.unlinkPerson('t1', ada)).toEqual({ outcome: 'removed' });
+});
+
+it('the log lines about a link have the id of the request that changed it', async () => {
+  const { services: usual, lines } = await laterServices(
+    openAt(`${stateDirectory()}/agentd.db`),
+    systemClock,
+  );
+  const scope = createPushScope(TELEX, {}, { services: usual, inbox: new InboxWorker(usual) });
+  const { links } = scope;
+  const ask = (id: string) => ({ message_id: id, request: { id, headers: {} } as ChannelRequest });
+  await links.link('t1', await token(), ask('r1'));
+  await links.link('t1', 'no token', ask('r2'));
+  await links.link('t1', 'no token', ask('r2'));
+  await links.unlink('t1', ask('r3'));
+  await scope.edit({ message_id: 'm1', user_id: 't1', thread_id: 'telex:t1', text: 'hi' }, ask('r4').request);
+  expect(lines.map(({ request_id, msg }) => `${request_id} ${msg.split(':')[0]}`)).toEqual([
+    'r1 linked',
+    'r2 token refused',
+    'r2 [LoopGuard] DUPLICATE platform=telex user=t1 message_id=r2',
+    'r3 unlinked',
+    'r4 edit ignored',
+  ]);
 });
 
 it('the scope returns the texts of a channel in the language of their reader', async () => {

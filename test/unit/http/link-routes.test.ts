@@ -320,6 +320,18 @@ describe('/links', () => {
     expect((await services.store.actions.find(action.action_id))?.state).toBe('withdrawn');
   });
 
+  it('has the id of its request in each log line, as the other routes have', async () => {
+    const ada = await token();
+    const id = await claimed(ada);
+    await services.store.linkCodes.answer(id, SENDER, true, 'm2');
+    await ask('POST', `/link/codes/${id}/confirm`, ada);
+    const { links } = (await ask('GET', '/links', ada)).body;
+    await ask('DELETE', `/links/${links[0].id}`, ada);
+    const logged = lines.filter(({ msg }) => msg.includes('link'));
+    expect(logged.map(({ msg }) => msg)).toEqual(['link code made', 'linked with a code', 'unlinked']);
+    expect(logged.every(({ request_id }) => typeof request_id === 'string')).toBe(true);
+  });
+
   it('ends a link whose token is renewed at that moment', async () => {
     const ada = await token();
     await link(services, LINKED, 'u0123', ada);

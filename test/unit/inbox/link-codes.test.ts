@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { IncomingMessage, PushPlugin } from '../../../src/channel/index.ts';
+import type { ChannelRequest, IncomingMessage, PushPlugin } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
@@ -268,6 +268,18 @@ describe('the answer of the sender', () => {
     expect(await texts()).toEqual([]);
     await say('yes');
     expect(await texts()).toEqual(['yes']);
+  });
+
+  it('is logged with the id of its request, as is the check of both tokens', async () => {
+    await say(made.code);
+    await confirm('no token');
+    const request = { id: 'yes-1', headers: {} } as ChannelRequest;
+    await enqueue(LINKED, services, worker, [aMessage('yes')], request);
+    expect(lines.slice(1).map(({ request_id, msg }) => [request_id, msg.split(':')[0]])).toEqual([
+      ['yes-1', 'token refused'],
+      ['yes-1', 'link code refused'],
+      ['yes-1', 'messages accepted'],
+    ]);
   });
 
   it('waits for the person after a yes', async () => {
