@@ -11,8 +11,9 @@ import { buildUrl, DownstreamFailure, type DownstreamResponse } from './downstre
 import { credentialHeader } from './downstream/credential-form.ts';
 import { TOKEN_PATH } from './downstream/default-token.ts';
 import { isAllowedHeader, isHeaderValue } from './downstream/headers.ts';
+import { sendRenewing } from './downstream/send-renewing.ts';
 import { TokenFailure } from './downstream/token-cache.ts';
-import type { CredentialsUsed, SourceTarget, Tool, ToolClient, ToolResponse } from './tool.ts';
+import type { SourceTarget, Tool, ToolClient, ToolResponse } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
 /** The key of the HMAC in `identity`. It is different in each process. */
@@ -96,39 +97,23 @@ export class CallClient {
    * credentials if the policy allows it (agentd-agent(7), "Credentials").
    */
   async #sendByPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
-    const sent = await this.#sendTwice(request, target, () => this.#open.bearers.chosen());
+    const { bearers } = this.#open;
+    const renew = (bearer: Bearer) => bearers.renew(bearer);
+    const send = (bearer: Bearer) => this.#sendOnce(request, target, bearer);
+    const sent = await sendRenewing({ obtain: () => bearers.chosen(), renew }, send);
     if (sent === null) return { outcome: 'sign_in_needed' };
-    const { use, response } = sent;
-    if (response.status !== 401 || use === 'none' || use === 'default')
-      return { outcome: 'answered', credentials: use, ...response };
+    const { token: bearer, answer } = sent;
+    if (answer.status !== 401 || bearer.use === 'none' || bearer.use === 'default')
+      return { outcome: 'answered', credentials: bearer.use, ...answer };
     const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
     this.#open.log.warn(
       { tool: this.#open.tool.name },
       `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'the call was not repeated with default credentials'}`,
     );
     if (!fallsBack) return { outcome: 'sign_in_needed' };
-    const second = await this.#sendTwice(request, target, () =>
-      this.#open.bearers.default('user_token_refused'),
-    );
+    const second = await sendRenewing({ obtain: () => bearers.default('user_token_refused'), renew }, send);
     if (second === null) return { outcome: 'sign_in_needed' };
-    return { outcome: 'answered', credentials: 'default', ...second.response };
-  }
-
-  /**
-   * Makes one request. After a 401 to a token that can be renewed, makes it again with a new token.
-   * @returns null if there is no token any more
-   */
-  async #sendTwice(
-    request: ToolRequest,
-    target: SourceTarget,
-    obtain: () => Promise<Bearer | null>,
-  ): Promise<{ use: CredentialsUsed; response: DownstreamResponse } | null> {
-    const bearer = await obtain();
-    if (bearer === null) return null;
-    const response = await this.#sendOnce(request, target, bearer);
-    if (response.status !== 401 || !this.#open.bearers.renew(bearer)) return { use: bearer.use, response };
-    const renewed = await obtain();
-    return renewed && { use: renewed.use, response: await this.#sendOnce(request, target, renewed) };
+    return { outcome: 'answered', credentials: 'default', ...second.answer };
   }
 
   async #sendOnce(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {

@@ -2,6 +2,7 @@ import { revealAll } from '../settings/secret.ts';
 import type { Bearer } from './call-bearers.ts';
 import { beginRequest, nameOfSource, type OpenCall } from './call-request.ts';
 import { credentialHeader, credentialValue } from './downstream/credential-form.ts';
+import { sendRenewing } from './downstream/send-renewing.ts';
 import type { SourceTarget } from './tool.ts';
 
 /** Makes one request with the `fetch` of a call (`ToolClient.fetch`). */
@@ -15,19 +16,12 @@ export async function fetchForCall(
   const request = new Request(input, init);
   if (target === null || new URL(request.url).origin !== new URL(target.base_url).origin)
     throw new TypeError('a request to another origin is refused');
-  const again = request.clone();
-  const bearer = await bearers.chosen();
-  if (bearer === null) return refused();
-  const response = await fetchOnce(open, request, target, bearer);
-  if (response.status !== 401 || !bearers.renew(bearer)) return response;
-  await response.body?.cancel();
-  const renewed = await bearers.chosen();
-  return renewed === null ? refused() : fetchOnce(open, again, target, renewed);
-}
-
-/** As if the system had refused the token, which is not sent. */
-function refused(): Response {
-  return new Response(null, { status: 401 });
+  const sent = await sendRenewing(
+    { obtain: () => bearers.chosen(), renew: (bearer) => bearers.renew(bearer) },
+    (bearer) => fetchOnce(open, request.clone(), target, bearer),
+  );
+  // As if the system had refused the token, which is not sent.
+  return sent?.answer ?? new Response(null, { status: 401 });
 }
 
 async function fetchOnce(

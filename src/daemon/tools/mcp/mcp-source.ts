@@ -5,6 +5,7 @@ import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
 import { unknownArguments } from '../confirmation/confirm-policy.ts';
 import { maskSecrets } from '../downstream/client.ts';
+import { sendRenewing } from '../downstream/send-renewing.ts';
 import type { TokenExchange } from '../downstream/token-exchange.ts';
 import { type McpEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
 import {
@@ -375,12 +376,12 @@ function listingFetch(
   return async (input, init) => {
     const request = new Request(input, init);
     if (settings === null) return send(request, null);
-    const again = request.clone();
-    const token = await exchange.ownToken(name, settings, request.signal);
-    const response = await send(request, token.reveal());
-    if (response.status !== 401) return response;
-    exchange.refused(token);
-    await response.body?.cancel();
-    return send(again, (await exchange.ownToken(name, settings, request.signal)).reveal());
+    const obtain = () => exchange.ownToken(name, settings, request.signal);
+    const renew = (token: Secret) => {
+      exchange.refused(token);
+      return true;
+    };
+    const sent = await sendRenewing({ obtain, renew }, (token) => send(request.clone(), token.reveal()));
+    return sent?.answer ?? new Response(null, { status: 401 });
   };
 }
