@@ -18,6 +18,17 @@ export async function listed<T>(
   return found;
 }
 
+/** The items in groups of this size; the last group may be smaller. */
+export async function* inBatches<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  for await (const item of items) {
+    if (batch.push(item) < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
 /** How many documents more than the limit are held until they are sorted. */
 const SPARE = 1000;
 

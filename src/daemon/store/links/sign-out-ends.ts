@@ -47,7 +47,7 @@ export function signOutEndStore(kernel: Kernel): SignOutEndStore {
   return {
     tokensOf: step((tx, { iss, sub, sid }) => {
       const persons = sub === null ? personsOfSiteSession(tx, iss, sid ?? '') : [byPerson(iss, sub)];
-      return persons && persons.flatMap((person) => listTokens(tx, person));
+      return persons?.flatMap((person) => listTokens(tx, person)) ?? null;
     }),
     note: step((tx, tokens) => {
       for (const token of tokens) noteSiteSession(tx, token, Math.max(token.exp * 1000, tx.now + LINK_MS));

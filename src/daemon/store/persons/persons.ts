@@ -9,6 +9,7 @@ import type { Kernel } from '../kernels/kernel.ts';
 import { type Link, toLink } from '../links/links.ts';
 import { MEMORIES } from '../memories/memory-documents.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from '../sessions/session-document.ts';
+import { inBatches } from '../steps.ts';
 import { noteErased, type TraceRings } from '../traces.ts';
 import { type FoundSession, PersonMatch } from './person-match.ts';
 import {
@@ -109,9 +110,14 @@ export function personStore(
   };
 }
 
+/** Of how many sessions a step reads the turns. */
+const READ_AT_ONCE = 100;
+
 async function* storedSessions(kernel: Kernel): AsyncIterable<[StoredSession, StoredTurn[]]> {
-  for await (const { key: tag, doc } of kernel.scan(SESSION))
-    yield [doc, await kernel.step((tx) => tx.items(SESSION, tag))];
+  for await (const batch of inBatches(kernel.scan(SESSION), READ_AT_ONCE)) {
+    const turns = await kernel.step((tx) => batch.map(({ key: tag }) => tx.items(SESSION, tag)));
+    for (const [place, { doc }] of batch.entries()) yield [doc, turns[place] ?? []];
+  }
 }
 
 function toRecords(match: PersonMatch, sessions: readonly FoundSession[], found: Found): PersonRecords {

@@ -8,6 +8,7 @@ import { carryRenewal } from '../links/link-renewal-document.ts';
 import { LINK } from '../links/links.ts';
 import { RECORDING } from '../recordings.ts';
 import { putSession, SESSION } from '../sessions/session-document.ts';
+import { inBatches } from '../steps.ts';
 import type { Store } from '../store.ts';
 import { STREAM } from '../streams.ts';
 
@@ -41,15 +42,8 @@ export function tokenSteps(kernel: Kernel): TokenSteps {
       return counts;
     },
     async *storedTokens(unlike) {
-      let batch: StoredToken[] = [];
-      let records = 0;
-      for await (const tokens of allTokens(kernel)) {
-        batch.push(...tokens.filter(({ token }) => !token.startsWith(unlike)));
-        if (++records % BATCH !== 0) continue;
-        yield batch;
-        batch = [];
-      }
-      yield batch;
+      for await (const batch of inBatches(allTokens(kernel), BATCH))
+        yield batch.flat().filter(({ token }) => !token.startsWith(unlike));
     },
     replaceToken: (token, value) => kernel.step((tx) => replaceToken(tx, token, value)),
   };
