@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Log } from '../process/log.ts';
 import { shortId } from '../session/session.ts';
+import { percentDecoded } from '../syntax/percent.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { type Context, type Middleware, ResponseHead } from './exchange.ts';
 
@@ -49,7 +50,8 @@ function logEnd(ctx: Context, log: Log, took: number): void {
     request_id: ctx.state.request_id,
     address: ctx.state.address,
     method: ctx.method,
-    path: shortId(ctx.state.path.slice(0, PATH_SHOWN)),
+    // The router decodes the path, so an id in it counts in any encoding.
+    path: shortId(percentDecoded(ctx.state.path)).slice(0, PATH_SHOWN),
     status: ctx.res.statusCode,
     took_ms: Math.round(took * 10) / 10,
   };
