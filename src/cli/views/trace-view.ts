@@ -46,9 +46,11 @@ export function listFindings(trace: TraceRecord): Finding[] {
     const { happened = '', todo } = adviceFor(reason, source) ?? {};
     if (todo !== undefined) findings.set(`${reason} ${happened}`, { reason, happened, todo });
   };
-  for (const { reason, verdict, detail } of trace.lines)
-    if (reason !== undefined && (verdict === 'refused' || !adviceFor(reason)?.only_if_refused))
-      find(reason, detail?.source);
+  for (const { step, reason, verdict, detail } of trace.lines) {
+    // What a message brought is not yet for whom it acted: resolve-principal says that, and why.
+    if (reason === undefined || (step === 'identify' && verdict === 'ok')) continue;
+    if (verdict === 'refused' || !adviceFor(reason)?.only_if_refused) find(reason, detail?.source);
+  }
   // The outcome is a finding only if no line gives the cause.
   const cause = trace.lines.find((line) => line.verdict === 'refused' || line.verdict === 'failed')?.reason;
   if (cause === undefined || !adviceFor(cause)?.todo) find(trace.outcome);

@@ -132,6 +132,17 @@ describe('the timeline of a message', () => {
     );
   });
 
+  it('does not explain that a message had no token if the session had one, or why it did not count', () => {
+    const reasonsAfter = (verdict: 'ok' | 'fallback', reason: string) => {
+      const identify = { step: 'identify', verdict: 'ok', reason: 'no_token' } as const;
+      const record = trace('answered', [identify, { step: 'resolve-principal', verdict, reason }]);
+      return listFindings(record).map((finding) => finding.reason);
+    };
+    expect(reasonsAfter('ok', 'stored_context')).toEqual([]);
+    expect(reasonsAfter('fallback', 'stored_token_expired')).toEqual(['stored_token_expired']);
+    expect(reasonsAfter('ok', 'no_token')).toEqual(['no_token']);
+  });
+
   it('names the address of the source whose request failed, not that of the business API', () => {
     const unreachable = (source: string) =>
       ({ step: 'downstream', verdict: 'failed', reason: 'unreachable', detail: { source } }) as const;
