@@ -94,12 +94,12 @@ export class Reloader {
   }
 
   async #takeOver(): Promise<ReloadReport> {
-    const { location, services, make } = this.#parts;
+    const { location, services, make, revision: started } = this.#parts;
     const before = this.#revision;
     const configuration = await configure(location, before.configuration);
     const after = await makeRevision(configuration, make, before);
     const changes = compareRevisions(before, after);
-    const restart = needsRestart(before.configuration, configuration);
+    const restart = needsRestart(started.configuration, configuration);
     const warnings = [...configuration.warnings, ...after.warnings];
     const isChanged = !isEmpty(changes);
     // Without a change, the old revision stays, so that nothing is lost, such as tokens in memory.
@@ -131,14 +131,17 @@ export class Reloader {
   }
 }
 
-/** The settings that have a new value but keep the old one. */
-function needsRestart(before: Configuration, after: Configuration): string[] {
+/**
+ * The settings that have a new value but keep the old one.
+ * @param started the configuration with which the daemon has started: its channels and paths are still those that run
+ */
+function needsRestart(started: Configuration, after: Configuration): string[] {
   const names = ({ channels }: Configuration) => channels.map(({ plugin }) => plugin.name).join();
-  const channels = names(before) === names(after) ? [] : ['MESSAGING_PLATFORMS'];
-  const plugins = before.available.join() === after.available.join() ? [] : ['plugins'];
+  const channels = names(started) === names(after) ? [] : ['MESSAGING_PLATFORMS'];
+  const plugins = started.available.join() === after.available.join() ? [] : ['plugins'];
   // The path of sign-outs is made when the daemon starts.
   const logout =
-    acceptsLogout(before.settings) === acceptsLogout(after.settings) ? [] : ['JWT_ISSUER', 'JWT_AUDIENCE'];
+    acceptsLogout(started.settings) === acceptsLogout(after.settings) ? [] : ['JWT_ISSUER', 'JWT_AUDIENCE'];
   return [...new Set([...after.compared.fixed, ...channels, ...plugins, ...logout])];
 }
 

@@ -145,6 +145,15 @@ it('names the settings that need a restart, and keeps their values', async () =>
   expect(daemon.services.settings).toMatchObject({ PORT: settings.PORT, LOG_LEVEL: 'ERROR' });
 });
 
+it('names the channels that need a restart until they are again those that run', async () => {
+  write({ SSE_ENABLED: true, LOG_LEVEL: 'error' });
+  const added = ['SSE_ENABLED', 'MESSAGING_PLATFORMS'];
+  expect(await reload()).toMatchObject({ outcome: 'changed', restart: added });
+  expect(await reload()).toMatchObject({ outcome: 'unchanged', restart: added });
+  write({ LOG_LEVEL: 'fatal' });
+  expect(await reload()).toMatchObject({ outcome: 'changed', restart: [] });
+});
+
 it('changes nothing if nothing has changed', async () => {
   const before = { ...daemon.services };
   expect(await reload()).toMatchObject({ outcome: 'unchanged', restart: [] });
