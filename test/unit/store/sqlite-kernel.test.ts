@@ -727,3 +727,125 @@ it('a document that a command has changed and moved has no old place in an index
   await changeAndMove(command, { group: 'y' });
   expect([await count('x'), await count('y')]).toEqual([0, 12]);
 });
+
+/** A kernel whose commits are on disk when the test says so. */
+function slowDisk() {
+  let disk = Promise.withResolvers<void>();
+  const logSync = { afterCommit: () => disk.promise };
+  const made = fixture({ logSync });
+  const sync = () => {
+    const { resolve } = disk;
+    disk = Promise.withResolvers();
+    resolve();
+  };
+  const breakDown = (error: Error) => {
+    disk.reject(error);
+    logSync.afterCommit = () => Promise.resolve();
+  };
+  const order: string[] = [];
+  const noted = (name: string, work: Promise<unknown>) =>
+    work.then(
+      () => void order.push(name),
+      () => void order.push(`${name} failed`),
+    );
+  return { ...made, sync, breakDown, order, noted };
+}
+
+it('a step resolves, and is told of, only when its commit is on disk, and so does a step that sees it', async () => {
+  const { kernel, stored, put, sync, order, noted } = slowDisk();
+  kernel.watch('channel', () => order.push('told'));
+  const written = noted(
+    'written',
+    kernel.step((tx) => {
+      tx.put(THING, 'a', aThing(1, { group: 'g' }));
+      tx.tell('channel');
+    }),
+  );
+  await vi.waitFor(async () => expect(await stored()).toEqual(['a']));
+  const seeing = [
+    noted(
+      'read',
+      kernel.step((tx) => tx.get(THING, 'a')),
+    ),
+    noted(
+      'found',
+      kernel.step((tx) => tx.first(THING, 'group g', 1)),
+    ),
+    noted(
+      'counted',
+      kernel.step((tx) => tx.count(THING, 'group g')),
+    ),
+    noted(
+      'unchanged',
+      kernel.step((tx) => tx.put(THING, 'a', tx.get(THING, 'a') as Thing)),
+    ),
+  ];
+  await noted(
+    'read another',
+    kernel.step((tx) => tx.get(THING, 'b')),
+  );
+  await noted(
+    'read lazily',
+    kernel.step((tx) => tx.get(THING, 'a'), { lazy: true }),
+  );
+  const later = noted('written later', put('b'));
+  await ioPhase();
+  await ioPhase();
+  expect(order).toEqual(['read another', 'read lazily']);
+  sync();
+  await Promise.all([written, ...seeing]);
+  expect(order.slice(2)).toEqual(['told', 'written', 'read', 'found', 'counted', 'unchanged']);
+  await vi.waitFor(async () => expect(await stored()).toEqual(['a', 'b']));
+  sync();
+  await later;
+  await noted(
+    'read a later one',
+    kernel.step((tx) => tx.get(THING, 'b')),
+  );
+});
+
+it('there is no other commit until one is on disk, and then one for all steps', async () => {
+  const { put, stored, sync, commits } = slowDisk();
+  const first = put('first');
+  await vi.waitFor(async () => expect(await stored()).toEqual(['first']));
+  const others: Promise<unknown>[] = [];
+  for (const key of upTo(20)) {
+    others.push(put(key));
+    await ioPhase();
+  }
+  expect(commits()).toBe(1);
+  sync();
+  await first;
+  await vi.waitFor(() => expect(commits()).toBe(2));
+  sync();
+  await Promise.all(others);
+  expect(commits()).toBe(2);
+});
+
+it('if a commit could not be synced, its steps fail, and those that wait do not', async () => {
+  const { kernel, put, stored, breakDown } = slowDisk();
+  const failed = expect(put('a')).rejects.toThrow(StoreUnavailable);
+  await vi.waitFor(async () => expect(await stored()).toEqual(['a']));
+  const seen = expect(kernel.step((tx) => tx.get(THING, 'a'))).rejects.toThrow(StoreUnavailable);
+  const waiting = put('b');
+  const failure = new Database.SqliteError('EIO', 'SQLITE_IOERR_FSYNC');
+  breakDown(failure);
+  await Promise.all([failed, seen]);
+  expect(kernel.failure).toBe(failure);
+  await waiting;
+  expect(kernel.failure).toBeNull();
+});
+
+it('a kernel that is closed waits until everything is on disk', async () => {
+  const { kernel, put, sync, order, noted } = slowDisk();
+  const steps = noted('first', put('a'));
+  const closed = noted('closed', kernel.close());
+  const later = noted('later', put('b'));
+  await ioPhase();
+  await ioPhase();
+  expect(order).toEqual([]);
+  const syncing = setInterval(sync, 1);
+  await Promise.all([steps, later, closed]);
+  clearInterval(syncing);
+  expect(order.at(-1)).toBe('closed');
+});

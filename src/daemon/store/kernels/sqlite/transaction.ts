@@ -26,6 +26,8 @@ export class SqliteTx implements Tx {
   readonly told: (readonly [channel: string, heard: readonly unknown[]])[] = [];
   /** Whether the step has read something that is not committed yet. */
   hasSeenUncommitted = false;
+  /** Whether it has read something that is committed, but not yet on disk. */
+  hasSeenUnsynced = false;
   readonly #parts: TxParts;
   readonly #owners: string[];
   readonly #mark;
@@ -85,7 +87,7 @@ export class SqliteTx implements Tx {
   first<T>(kind: Kind<T, unknown>, index: string, limit: number): Found<T>[] {
     const { documents } = this.#parts;
     const shelf = documents.shelf(kind as Kind<never, unknown>);
-    this.hasSeenUncommitted ||= documents.awaited.size > 0;
+    this.#seeAll();
     if (kind.isWide?.(index)) return this.#wide(kind, documents.named(shelf, index), index, limit);
     const found: Found<T>[] = [];
     for (const { key } of documents.index(shelf, index)?.all() ?? []) {
@@ -98,7 +100,7 @@ export class SqliteTx implements Tx {
 
   count(kind: Kind<never, unknown>, index: string): number {
     const { documents } = this.#parts;
-    this.hasSeenUncommitted ||= documents.awaited.size > 0;
+    this.#seeAll();
     return documents.index(documents.shelf(kind), index)?.count(this.now) ?? 0;
   }
 
@@ -174,8 +176,16 @@ export class SqliteTx implements Tx {
   }
 
   #see(entry: Entry): Entry {
-    this.hasSeenUncommitted ||= entry.isDirty && this.#parts.documents.awaited.has(entry);
+    const { awaited, unsynced_from } = this.#parts.documents;
+    this.hasSeenUncommitted ||= entry.isDirty && awaited.has(entry);
+    this.hasSeenUnsynced ||= entry.row >= unsynced_from;
     return entry;
+  }
+
+  #seeAll(): void {
+    const { awaited, unsynced_from } = this.#parts.documents;
+    this.hasSeenUncommitted ||= awaited.size > 0;
+    this.hasSeenUnsynced ||= unsynced_from < Number.POSITIVE_INFINITY;
   }
 
   #alive(kind: Kind<never, unknown>, key: string): Version | null {
