@@ -6,6 +6,9 @@ import type { ChatView, ToolActivity } from './chat-view.ts';
 import { receiptInWords } from './chat-view.ts';
 import type { Question } from './question.ts';
 
+/** Half of a character, and what joins it to the next one. */
+const UNFINISHED = /(?:[\u200b-\u200d]|\ufe0f)?[\ud800-\udbff]?$/;
+
 /** Moves the cursor to the start of the line, and clears the line. */
 const CLEAR_LINE = '\r\u{1b}[K';
 
@@ -19,8 +22,10 @@ export class Screen implements ChatView {
   readonly #stderr: Sink;
   readonly #color: boolean;
   #mask = new StreamMask();
-  /** The first half of a character that was cut in two. */
-  #half = '';
+  /** The end of a text that can only be printed together with what follows (`UNFINISHED`). */
+  #begun = '';
+  /** The text of the answer that was printed last. */
+  #before = '';
   /** Whether the last text on standard output ended within a line. */
   #isMidLine = false;
   #status = '';
@@ -34,10 +39,9 @@ export class Screen implements ChatView {
   }
 
   text(piece: string): void {
-    let whole = this.#half + piece;
-    this.#half = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? '';
-    whole = whole.slice(0, whole.length - this.#half.length);
-    this.#print(this.#mask.push(whole));
+    const whole = this.#begun + piece;
+    this.#begun = UNFINISHED.exec(whole)?.[0] ?? '';
+    this.#print(this.#mask.push(whole.slice(0, whole.length - this.#begun.length)));
   }
 
   tool({ title, status }: ToolActivity): void {
@@ -54,9 +58,9 @@ export class Screen implements ChatView {
   }
 
   endAnswer(): void {
-    this.#print(this.#mask.push(this.#half) + this.#mask.end());
+    this.#print(this.#mask.push(this.#begun) + this.#mask.end());
     this.#mask = new StreamMask();
-    this.#half = '';
+    this.#begun = '';
     this.status('');
     this.#endLine();
     // Usually, the answer ends with a line for each of them.
@@ -87,7 +91,8 @@ export class Screen implements ChatView {
   #print(text: string): void {
     if (text === '') return;
     this.status('');
-    const shown = escapeText(text);
+    const shown = escapeText(text, this.#before);
+    this.#before = text;
     this.#stdout.write(shown);
     if (shown !== '') this.#isMidLine = !shown.endsWith('\n');
   }
@@ -99,8 +104,8 @@ export class Screen implements ChatView {
 }
 
 /** Escapes control characters, except line feeds and tabs. Removes carriage returns, which could overwrite a line. */
-function escapeText(text: string): string {
-  return printableLines(text.replaceAll('\r', ''));
+function escapeText(text: string, before?: string): string {
+  return printableLines(text.replaceAll('\r', ''), before);
 }
 
 function describeKeys({ actions: [first, ...others] }: Question): string {

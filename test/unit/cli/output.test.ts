@@ -26,6 +26,14 @@ const ITEMS: readonly Item[] = [
   { id: '222', count: 10, at: null, why: null },
 ];
 
+/** Zero width, a soft hyphen, a blank that is a letter, a variant of nothing, a character of tags. */
+const HIDDEN = [
+  ...['\u200b', '\u200c', '\u200d', '\u2060', '\u00ad', '\u034f'],
+  ...['\u3164', '\ufe0f', '\u{e0061}', '\u200b\u200d\u2062'],
+];
+/** Emoji, a ligature that is prevented, a conjunct, a word break, a name with a rare form of a character. */
+const SEEN = [...['👩🏽‍💻 ❤️ 🏳️‍🌈 ☎\ufe0e 1️⃣', 'می\u200cخواهم', 'क्\u200dष', 'ស្រី\u200bស្អាត'], '葛\u{e0100}城'];
+
 /** The output on a terminal of this width. */
 function terminal(columns: number) {
   return createOutput({
@@ -191,5 +199,30 @@ describe('the output of a command', () => {
     expect(printable('a\x1b[31mred\x07\nnext\u202etxt')).toBe('a\ufffd[31mred\ufffd next\ufffdtxt');
     // Some terminals begin a new line at these invisible characters.
     expect(withoutControls('one\u2028two\u2029three')).toBe('one\ufffdtwo\ufffdthree');
+  });
+
+  it('shows where a name has characters that nobody sees, in tables, details, notes and JSON', () => {
+    const columns: readonly Column<{ id: string }>[] = [{ title: 'ID', json: 'id' }];
+    for (const hidden of HIDDEN) {
+      const shown = `a${'\ufffd'.repeat([...hidden].length)}da`;
+      const { out, stdout, stderr } = capturedOutput();
+      const item = { id: `a${hidden}da` };
+      out.list(columns, [{ id: 'ada' }, item], 'none');
+      out.data(item, () => out.details(columns, item));
+      out.note(item.id);
+      expect(stdout.text).toBe(`ID\nada\n${shown}\nID  ${shown}\n`);
+      expect(stderr.text).toBe(`${shown}\n`);
+      const { out: json, stdout: printed } = capturedOutput({ json: true });
+      json.data(item, () => '');
+      expect(printed.text).not.toContain(hidden);
+      expect(JSON.parse(printed.text)).toEqual(item);
+    }
+  });
+
+  it.each(SEEN)('keeps the joiners and the variants that people see in %j', (text) => {
+    expect([printable(text), withoutControls(text)]).toEqual([text, text]);
+    const { out, stdout } = capturedOutput();
+    out.data(text, () => text);
+    expect(stdout.text).toBe(`${text}\n`);
   });
 });

@@ -10,6 +10,27 @@ function screen(terminal = false): { shown: Screen; stdout: Captured; stderr: Ca
   return { shown: new Screen(stdout, stderr, { NO_COLOR: '1' }), stdout, stderr };
 }
 
+describe('the text of an answer', () => {
+  it('keeps the joiners of a character that arrives in pieces, and no other', () => {
+    const { shown, stdout } = screen(true);
+    for (const piece of [
+      '👩',
+      '\u200d',
+      '\ud83d',
+      '\udcbb می',
+      '\u200c',
+      'خ',
+      ' a',
+      '\u200d',
+      'b❤',
+      '\ufe0f',
+    ])
+      shown.text(piece);
+    shown.endAnswer();
+    expect(stdout.text).toBe('👩\u200d💻 می\u200cخ a\ufffdb❤\ufe0f\n');
+  });
+});
+
 describe('an answer on the screen', () => {
   it('is printed unchanged, with a line end after it', () => {
     const { shown, stdout, stderr } = screen();
