@@ -78,7 +78,7 @@ export class Receiver {
       case 'no-words':
         return this.#hint(parsed);
       case 'nothing':
-        this.#scope.log.debug({ why: parsed.why }, 'update ignored');
+        this.#scope.log.debug({ request_id: request.id, why: parsed.why }, 'update ignored');
     }
   }
 

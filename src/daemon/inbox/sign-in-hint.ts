@@ -59,7 +59,7 @@ export async function hintAtSignIn(
 async function writePrivately(
   { clock, log, stopping }: Services,
   { plugin, channel }: LaterChannel,
-  { id, user_id, session_id }: InboxMessage,
+  { id, request_id, user_id, session_id }: InboxMessage,
   { private_text }: SignInHint,
 ): Promise<{ isWritten: boolean; place: PrivatePlace | null }> {
   const reply_to = user_id === null ? null : (channel.privateChat?.(user_id) ?? null);
@@ -75,7 +75,8 @@ async function writePrivately(
     return { isWritten: true, place: placed() };
   } catch (error) {
     stopping.throwIfAborted();
-    log.info({ channel: plugin.name, message: id, err: error }, 'a person could not be written to privately');
+    const about = { request_id, channel: plugin.name, message: id };
+    log.info({ ...about, err: error }, 'a person could not be written to privately');
     return { isWritten: false, place: placed() };
   } finally {
     limit.lift();

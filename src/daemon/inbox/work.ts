@@ -266,15 +266,13 @@ export class InboxWorker {
   /** Releases the claim after a defect, so that the messages behind this one do not wait until the next start. */
   async #brokeOff(claim: InboxClaim, error: unknown): Promise<void> {
     const { log, store } = this.#services;
-    log.error(
-      { err: error, message: claim.message.id },
-      'an attempt to process a message failed unexpectedly',
-    );
+    const about = { request_id: claim.message.request_id, message: claim.message.id };
+    log.error({ ...about, err: error }, 'an attempt to process a message failed unexpectedly');
     const again = { kind: 'again', wait_ms: BROKE_OFF_MS, failure: 'internal_error', counts: true } as const;
     try {
       await store.inbox.settle(claim, again);
     } catch (failure) {
-      log.error({ err: failure, message: claim.message.id }, 'the claim of a message could not be released');
+      log.error({ ...about, err: failure }, 'the claim of a message could not be released');
     }
   }
 

@@ -1,7 +1,10 @@
 import type { Services } from './services.ts';
 
 /** The services for the work of one request: the id of the request is in their log lines. */
-export function forRequest(services: Services, request_id: string): Services {
+export function forRequest<Some extends Pick<Services, 'log' | 'tokens'>>(
+  services: Some,
+  request_id: string,
+): Some {
   const { log, tokens } = services;
   return {
     ...services,

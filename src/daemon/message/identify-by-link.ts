@@ -6,6 +6,7 @@ import {
   noteExpiryNotified,
 } from '../linking/find-link.ts';
 import type { RenewalOutcome } from '../renewal/link-renewer.ts';
+import { forRequest } from './for-request.ts';
 import { toCredential } from './identify-by-token.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -23,18 +24,16 @@ type Uses = Pick<Services, 'store' | 'seal' | 'log' | 'tokens' | 'renewer'>;
 export const identifyByLink: Step<Arrived, Identified> = {
   name: 'identify',
   async run(turn, services: Uses, line) {
-    const found = await findLinkAndRenew(turn, services);
-    const about = { request_id: turn.request_id, channel: turn.channel.name };
+    const own = forRequest(services, turn.request_id);
+    const found = await findLinkAndRenew(turn, own);
+    const about = { channel: turn.channel.name };
     if (!('verdict' in found)) {
       const reason = found.link === null ? 'no_link' : 'link_of_other_sender';
       line.reason = reason;
       if (found.renewal === 'ended') line.detail = { renewal: found.renewal };
       if (reason === 'link_of_other_sender') {
         line.verdict = 'fallback';
-        services.log.warn(
-          about,
-          'the link of this user id was made by another sender; using default credentials',
-        );
+        own.log.warn(about, 'the link of this user id was made by another sender; using default credentials');
       }
       return { credential: { kind: 'none', reason } };
     }
@@ -49,7 +48,7 @@ export const identifyByLink: Step<Arrived, Identified> = {
     if (credential.kind !== 'invalid') return { credential };
     const { reason } = credential;
     const isExpired = reason === 'Token Expired';
-    services.log.warn(
+    own.log.warn(
       { ...about, reason: isExpired ? 'stored_token_expired' : reason },
       `linked token is not valid: ${reason}; using default credentials`,
     );
@@ -69,11 +68,11 @@ interface Renewed<Link> {
 type Found = Renewed<'other_sender' | null> | (Renewed<FoundLink> & { verdict: TokenVerdict });
 
 /** The sender's link, and the verdict about its token: about the new one if it was renewed. */
-async function findLinkAndRenew({ channel, message, request_id }: Arrived, services: Uses): Promise<Found> {
+async function findLinkAndRenew({ channel, message }: Arrived, services: Uses): Promise<Found> {
   const find = async (renewal: RenewalOutcome): Promise<Found> => {
     const link = await findSendersLink(services, channel, message);
     if (link === null || link === 'other_sender') return { link, renewal };
-    return { link, renewal, verdict: await services.tokens.validate(link.token, request_id) };
+    return { link, renewal, verdict: await services.tokens.validate(link.token) };
   };
   const found = await find('kept');
   if (services.renewer === null || !('verdict' in found) || !found.verdict.valid) return found;

@@ -43,7 +43,8 @@ export async function runStream(
   const { streams } = services.store;
   const lost = new Cancellation();
   const drop = services.claims.hold(claim, streams, lost);
-  const writer = new EventWriter({ streams, claim, begun, clock: services.clock, log: services.log });
+  const log = services.log.child({ request_id: start.request_id, stream: shortId(stream_id) });
+  const writer = new EventWriter({ streams, claim, begun, clock: services.clock, log });
   const turn_id = timeOrderedId(services.clock.now());
   const outlet = new StreamOutlet({
     writer,
@@ -57,8 +58,7 @@ export async function runStream(
     outlet.stop().then(
       // The claim ends with the stream, so it must not be renewed.
       (hasEnded) => hasEnded && drop(),
-      (error: unknown) =>
-        services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be ended at once'),
+      (error: unknown) => log.warn({ err: error }, 'a stream could not be ended at once'),
     );
   });
   const { message } = start;
@@ -104,9 +104,7 @@ export async function runStream(
     if (!hasEnded)
       await streams
         .release(claim)
-        .catch((error: unknown) =>
-          services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be released'),
-        );
+        .catch((error: unknown) => log.warn({ err: error }, 'a stream could not be released'));
   }
 }
 

@@ -55,7 +55,10 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
     const trace = buildTrace(turn, reportFailure(turn, error, services), services.clock.now());
     endTrace({ span: beginSpan(turn, services, trace.lines) }, trace, false, services);
     await storeTrace(turn, trace, services).catch((storeError: unknown) =>
-      services.log.warn({ err: storeError }, 'the trace of a failed message could not be stored'),
+      services.log.warn(
+        { request_id: turn.request_id, err: storeError },
+        'the trace of a failed message could not be stored',
+      ),
     );
     throw error;
   }

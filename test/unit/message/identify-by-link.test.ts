@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import { identifyByLink } from '../../../src/daemon/message/identify-by-link.ts';
 import { TELEX } from '../../support/later-services.ts';
@@ -35,6 +36,20 @@ describe('identify, by a link', () => {
     const nobody = await runStep(world, identifyByLink, stranger);
     expect(nobody.turn.credential).toEqual({ kind: 'none', reason: 'no_link' });
     expect(nobody.line).toMatchObject({ verdict: 'ok', reason: 'no_link' });
+  });
+
+  it('logs with the id of the request that the token of the link is refused, or cannot be unsealed', async () => {
+    const key = 'telex:jwt:u1';
+    const person = personKey({ sub: 'ada' });
+    await world.store.links.put({ key, token: 'no token', person, ttl_ms: MINUTE }, null);
+    await runStep(world, identifyByLink, from('u1'));
+    await world.store.links.put({ key, token: 'sealed.v1.AAAA', person, ttl_ms: MINUTE }, 'no token');
+    await runStep(world, identifyByLink, from('u1'));
+    expect(world.lines.map(({ request_id, msg }) => [request_id, msg])).toEqual([
+      ['request-1', 'token refused: JWT Malformed'],
+      ['request-1', 'linked token is not valid: JWT Malformed; using default credentials'],
+      ['request-1', 'no encryption key can unseal the linked token'],
+    ]);
   });
 
   it('does not identify the sender if the user id has a new owner', async () => {
