@@ -7,6 +7,7 @@ import type { LinkRenewer } from '../renewal/link-renewer.ts';
 import type { ListenAddress } from '../settings/addresses.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Store } from '../store/store.ts';
+import { cors } from './cors.ts';
 import { App } from './exchange.ts';
 import { createListener, InFlight, listen, requireHost, stopListening } from './listener.ts';
 import { problems, securityHeaders } from './problem.ts';
@@ -40,6 +41,7 @@ export function createAdminServer(
       createRouter([...probeRoutes(readiness), metrics].map((route) => ({ ...route, channel: null }))),
     ),
   );
+  app.use(cors([], log));
   app.use(async (ctx) => {
     inFlight.add(ctx.res);
     const route = resolveRoute(ctx.state.found, ctx.method);

@@ -1,11 +1,17 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { ChannelHealth } from '../../../src/channel/index.ts';
-import { Readiness, renewalCheck } from '../../../src/daemon/http/admin-server.ts';
+import {
+  createAdminServer,
+  metricsRoute,
+  Readiness,
+  renewalCheck,
+} from '../../../src/daemon/http/admin-server.ts';
 import { health } from '../../../src/daemon/http/routes.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import type { ClientRefusal } from '../../../src/daemon/store/links/link-renewals.ts';
 import type { ReplicaStore } from '../../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../../src/daemon/store/store.ts';
+import { collectLog } from '../../support/log-lines.ts';
 
 test('a daemon is ready only while it serves and while its store can be written', () => {
   const readiness = new Readiness();
@@ -49,6 +55,21 @@ test('a daemon is ready only while it serves and while its store can be written'
 
   readiness.stopping();
   expect(readiness.report()).toMatchObject({ status: 'failed', reason: 'The daemon is stopping.' });
+});
+
+test('the admin listener answers OPTIONS, as the Allow of other methods says', async () => {
+  const { log } = collectLog();
+  const metrics = metricsRoute({ contentType: 'text/plain', text: async () => '' }, undefined);
+  const server = createAdminServer(new Readiness(), metrics, { log, keepAliveSeconds: 5 });
+  onTestFinished(() => server.close());
+  const { url } = await server.listen({ host: '127.0.0.1', port: 0 });
+  const ask = async (method: string, path: string) => {
+    const { status, headers } = await fetch(url + path, { method });
+    return [status, headers.get('allow')];
+  };
+  expect(await ask('POST', '/live')).toEqual([405, 'GET, HEAD, OPTIONS']);
+  expect(await ask('OPTIONS', '/live')).toEqual([204, 'GET, HEAD, OPTIONS']);
+  expect(await ask('OPTIONS', '/nowhere')).toEqual([404, null]);
 });
 
 test('a daemon without its long-term memory is degraded, and asks again whether it is back', () => {
