@@ -1,7 +1,10 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { createOutput } from '../../../src/cli/output.ts';
+import { PAINTED } from '../../../src/cli/styled-text.ts';
 import { showLive } from '../../../src/cli/top/live-screen.ts';
 import { type TopSources, takeSnapshot, WINDOW_MS } from '../../../src/cli/top/snapshot.ts';
+import { topLines } from '../../../src/cli/views/top-view.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../contract/fixtures.ts';
 import { capture } from './captured-output.ts';
@@ -20,6 +23,35 @@ const ended = (outcome: string, ms: number, members: Partial<TraceRecord> = {}) 
     finished_at: NOW - 60_000,
     ...members,
   });
+
+describe('the screen of `agentd top`', () => {
+  const detail = 'the last 7 calls to the platform failed: the platform could not be reached: \u{1b}[2J';
+  const snapshot = takeSnapshot({
+    ...nothing,
+    health: { status: 'degraded', platforms: ['chat'], adapters: { chat: { status: 'degraded', detail } } },
+  });
+  const lines = (columns: number, env: NodeJS.ProcessEnv) => {
+    const stdout = capture({ columns });
+    const out = createOutput({ json: false, stdout, stderr: capture(), env });
+    out.data({}, () => topLines(snapshot, out).join('\n'));
+    return stdout.text.trimEnd().split('\n');
+  };
+
+  it('has the heading of its table in bold, and no other sequence of the terminal', () => {
+    const [colored, plain] = [lines(80, {}), lines(80, { NO_COLOR: '1' })];
+    expect(colored[3]).toMatch(/^\u{1b}\[1mCHANNEL\u{1b}\[22m +\u{1b}\[1mSTATE\u{1b}\[22m/u);
+    expect(colored.map((line) => line.replace(PAINTED, ''))).toEqual(plain);
+    expect(plain.join()).not.toContain('\u{1b}');
+  });
+
+  it('fits the terminal, and shows the whole reason of a trouble', () => {
+    for (const columns of [40, 60, 80]) {
+      const shown = lines(columns, { NO_COLOR: '1' });
+      expect(Math.max(...shown.map((line) => line.length))).toBeLessThanOrEqual(columns);
+      expect(shown.join(' ').replace(/ +/g, ' ')).toContain(detail.replace('\u{1b}', '\u{fffd}'));
+    }
+  });
+});
 
 describe('the snapshot of `agentd top`', () => {
   it('counts what runs, waits and fails, for each channel', () => {
