@@ -229,19 +229,19 @@ function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], styl
       // A program that reads a table finds the same columns each time.
       !(column.isRare && !isWide && items.every((item) => formatCell(column, item, style.time) === '')),
   );
+  const cell = (column: Column<T>, item: T) =>
+    !isWide && column.short ? (column.short(item) ?? '') : formatCell(column, item, style.time);
   const head = shown.map(({ title = '' }): Line => [{ text: printable(title), formats: ['bold'] }]);
   const rows = items.map((item) =>
     shown.map((column): Line => {
-      const text =
-        !isWide && column.short ? (column.short(item) ?? '') : formatCell(column, item, style.time);
       const format = column.color?.(item);
-      return [{ text: printable(text), formats: format ? [format] : [] }];
+      return [{ text: printable(cell(column, item)), formats: format ? [format] : [] }];
     }),
   );
   const lines =
     tableLines([head, ...rows], shown, width) ??
     (shown.at(-1)?.narrow === 'wrap' ? foldedLines([head, ...rows], shown, width) : null);
-  if (lines === null) return items.map((item) => renderDetails(shown, item, style)).join('\n');
+  if (lines === null) return items.map((item) => valueLines(shown, item, cell, width)).join('\n');
   return lines
     .flatMap((row) => row.map((line) => `${paint(line, { color, links: false }).trimEnd()}\n`))
     .join('');
@@ -249,8 +249,17 @@ function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], styl
 
 /** A line for each value that an item has: its name and the value. */
 function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time }: DetailsStyle): string {
+  return valueLines(columns, item, (column) => formatCell(column, item, time), width);
+}
+
+function valueLines<T>(
+  columns: readonly Column<T>[],
+  item: T,
+  format: (column: Column<T>, item: T) => string,
+  width: number,
+): string {
   const values = columns.flatMap((column) => {
-    const text = printable(formatCell(column, item, time));
+    const text = printable(format(column, item));
     return column.title === undefined || text === '' ? [] : [{ title: column.title, text }];
   });
   const indent = Math.max(...values.map(({ title }) => title.length)) + GAP.length;

@@ -175,6 +175,16 @@ describe('the output of a command', () => {
     );
   });
 
+  it('has the texts of the table in such a block', () => {
+    const columns: readonly Column<Item>[] = [
+      { title: 'ID', json: 'id' },
+      { title: 'WHY', json: 'why', short: ({ why }) => why ?? 'nobody knows' },
+    ];
+    const items = [{ ...ITEM, why: null }];
+    expect(terminal(80).table(columns, items)).toBe('ID  WHY\n1   nobody knows\n');
+    expect(terminal(10).table(columns, items)).toBe('ID   1\nWHY  nobody knows\n');
+  });
+
   it('cuts a column that may be cut, but not to fewer than 20 characters', () => {
     const columns = [{ title: 'USER', text: (user: string) => user, narrow: 'cut' }] as const;
     expect(terminal(30).table(columns, ['u'.repeat(80)])).toBe(`USER\n${'u'.repeat(29)}…\n`);
