@@ -186,7 +186,7 @@ async function showActions(): Promise<void> {
   find('.actions tbody').replaceChildren(...rows);
   const empty = find<HTMLElement>('.none-done');
   empty.hidden = rows.length > 0;
-  empty.textContent = person === null ? 'Nobody is signed in.' : 'Nothing was done for you yet.';
+  empty.textContent = person === null ? 'Nobody is signed in.' : 'Nothing was done for you here yet.';
 }
 
 function cells(contents: readonly (string | Node)[]): HTMLElement {
