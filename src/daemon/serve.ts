@@ -171,7 +171,7 @@ export async function startDaemon(
           digests,
           agentDigest: () => services.agents.digest(),
         },
-        load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
+        load: () => ({ runs: services.runs.taken, waiting: services.runs.waiting }),
       });
       life.started('presence', presence);
     }

@@ -1,4 +1,4 @@
-import { claimsOfPerson, type PersonKey } from '../../daemon/admin/who.ts';
+import { type PersonKey, parsePersonKey } from '../../daemon/admin/who.ts';
 
 /** A person as operators see it: the claims that identify the person. */
 export interface PersonView {
@@ -9,8 +9,8 @@ export interface PersonView {
 
 export function personView(key: PersonKey | null): PersonView | null {
   if (key === null) return null;
-  const { issuer, tenant, sub } = claimsOfPerson(key);
-  return { sub, issuer: issuer || null, tenant_id: tenant || null };
+  const { iss, tenant_id, sub } = parsePersonKey(key);
+  return { sub, issuer: iss || null, tenant_id: tenant_id || null };
 }
 
 export function personInWords(person: PersonView | null): string {

@@ -5,6 +5,7 @@ import {
   ownerOfPerson,
   ownerOnPlatform,
   type PersonKey,
+  parsePersonKey,
   personKey,
 } from '../identity/identity.ts';
 import { listSpellings } from '../linking/link-ids.ts';
@@ -13,16 +14,10 @@ import type { Store } from '../store/store.ts';
 /** Whom a command is about. */
 export type { PersonKey };
 /** The spellings that a channel may use for the id of a user, the stored one first. Empty if it is no id there. */
-export { listSpellings, personKey };
+export { listSpellings, parsePersonKey, personKey };
 
 /** A person, identified by the claims of a token, or a user of a platform. */
 export type Who = { person: PersonKey } | { platform: string; user_id: string };
-
-/** The claims that a person key consists of; `''` for a claim that the token does not have. */
-export function claimsOfPerson(key: PersonKey): { issuer: string; tenant: string; sub: string } {
-  const [issuer, tenant, sub] = JSON.parse(key) as [string, string, string];
-  return { issuer, tenant, sub };
-}
 
 /** The owner under which the daemon keeps the memories of the person or user. */
 export function toMemoryOwner(who: Who): MemoryOwner {

@@ -2,13 +2,11 @@ import { createHash } from 'node:crypto';
 import { checkMessage } from '../../channel/check-message.ts';
 import type { ChannelPlugin, IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { ValidatedToken } from '../identity/identity.ts';
 import { withoutCodes } from '../linking/link-codes.ts';
 import { generateSessionId } from '../session/session.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { copyOfJson, mapTexts } from '../syntax/json.ts';
 import { timeOrderedId } from '../time/clock.ts';
-import type { Ticket } from '../time/tickets.ts';
 import type { Services } from './services.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
@@ -19,16 +17,9 @@ export type Arrival<Turn extends Arrived> = Omit<
 >;
 
 /** What the daemon knows about the request that brought a message. */
-export interface Origin {
-  request_id: string;
+export interface Origin extends Pick<Arrived, 'request_id' | 'validated' | 'ticket' | 'parent_span'> {
   /** Client address. */
   address: string;
-  /** The token of the request with the result of its validation; null if the request had none. */
-  validated: ValidatedToken | null;
-  /** The request's position in the order of arrival; null if it has none. */
-  ticket: Ticket | null;
-  /** From `Observer.readParent`. Absent if there is no parent. */
-  parent_span?: string | undefined;
 }
 
 /**

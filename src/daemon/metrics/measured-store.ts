@@ -29,7 +29,7 @@ export function createGauges(services: Counted): Gauges {
     }
   };
   return {
-    runs: () => ({ running: runs.running, waiting: runs.waiting }),
+    runs: () => ({ running: runs.taken, waiting: runs.waiting }),
     streams: () => ({ running: streaming.size, read: broadcaster.size }),
     agents: () => services.agents.all.map(({ name, digest }) => ({ name, digest: digest() })),
     memoryIsAvailable: () => memory?.isAvailable ?? null,

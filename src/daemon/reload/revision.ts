@@ -1,20 +1,16 @@
 import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import { Agents } from '../agents/agents.ts';
 import { checkListedTools, loadAgents } from '../agents/load-agents.ts';
 import { importKeys } from '../identity/keys.ts';
 import { acceptsLogout, createLogoutValidator } from '../identity/logout-token.ts';
-import type { Seal } from '../identity/seal.ts';
 import { createValidator, markedValidator, observedValidator } from '../identity/token-checks.ts';
-import type { Replaceable } from '../message/services.ts';
+import type { Replaceable, Services } from '../message/services.ts';
 import { UseCount } from '../message/waits/use-count.ts';
-import type { Log } from '../process/log.ts';
 import type { Configuration } from '../settings/configure/configure.ts';
 import { knownSecrets } from '../settings/known-secrets.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import type { Store } from '../store/store.ts';
-import type { AlarmClock } from '../time/clock.ts';
 import { allBuiltIn } from '../tools/check-sources.ts';
 import { builtInTools, createRegistry, createSource, type ToolRegistry } from '../tools/registry.ts';
 import { canonicalJson } from '../tools/schema/read-arguments.ts';
@@ -23,7 +19,6 @@ import type { ToolSource } from '../tools/tool.ts';
 import { createToolAccess } from '../tools/tool-access.ts';
 import { toolNames } from '../tools/tool-names.ts';
 import { toolWarnings } from '../tools/tool-size.ts';
-import type { Observer } from '../trace/observer.ts';
 
 /** Everything that a reload replaces, made from one configuration. */
 export interface Revision {
@@ -39,13 +34,8 @@ export interface Revision {
   warnings: readonly string[];
 }
 
-export interface RevisionParts {
+export interface RevisionParts extends Pick<Services, 'memory' | 'seal' | 'clock' | 'log' | 'observer'> {
   store: Pick<Store, 'toolDigests' | 'signOutMarks' | 'audit'>;
-  memory: LongTermMemory | null;
-  seal: Seal;
-  clock: AlarmClock;
-  log: Log;
-  observer: Observer;
   /** Called when another part begins to load. */
   starting?: (what: string) => void;
 }

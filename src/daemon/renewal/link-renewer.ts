@@ -1,6 +1,7 @@
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims, TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
+import type { FoundLink } from '../linking/find-link.ts';
 import type { Log } from '../process/log.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -34,14 +35,6 @@ export interface RenewalServices {
   observer: Pick<Observer, 'downstreamEnded' | 'tokenRenewed'>;
   /** Tells the user of a link on the platform that it has ended, because the person is no longer signed in. */
   tellEnded(link: { platform: string; user_id: string }, claims: Claims): Promise<void>;
-}
-
-interface MetLink {
-  key: string;
-  /** Unsealed. */
-  token: string;
-  /** As it is stored. */
-  stored: string;
 }
 
 /** `ended`: the link was removed. `kept`: it still has its token. */
@@ -105,7 +98,7 @@ export class LinkRenewer {
   }
 
   /** Called with each message that meets a link with a valid token. */
-  async met({ key, token, stored }: MetLink): Promise<RenewalOutcome> {
+  async met({ key, token, stored }: Pick<FoundLink, 'key' | 'token' | 'stored'>): Promise<RenewalOutcome> {
     const renewal = await this.#services.store.linkRenewals.meet(
       key,
       stored,

@@ -9,7 +9,7 @@ const NOW = 1_000_000;
 
 function gauges(counts: () => Promise<InboxCount[]>, clock = new VirtualClock(NOW)) {
   return createGauges({
-    runs: { running: 1, waiting: 0 },
+    runs: { taken: 1, waiting: 0 },
     streaming: new Set(),
     broadcaster: { size: 0 },
     store: { inbox: { counts }, maintenance: null },

@@ -159,29 +159,13 @@ export class WaitLimit {
 }
 
 /** The slots for concurrent runs of this process (AGENT_CONCURRENCY), granted in the order of the requests. */
-export class RunSlots {
-  readonly #slots: Semaphore;
+export class RunSlots extends Semaphore {
   readonly #waits: WaitLimit;
 
   /** @param concurrency how many runs there may be now */
   constructor(concurrency: () => number, waits: WaitLimit) {
-    this.#slots = new Semaphore(concurrency);
+    super(concurrency);
     this.#waits = waits;
-  }
-
-  /** The number of current runs. */
-  get running(): number {
-    return this.#slots.taken;
-  }
-
-  /** The number of messages that wait for a slot. */
-  get waiting(): number {
-    return this.#slots.waiting;
-  }
-
-  /** Must be called after AGENT_CONCURRENCY has changed. */
-  resized(): void {
-    this.#slots.resized();
   }
 
   /**
@@ -189,6 +173,6 @@ export class RunSlots {
    * @throws `unavailable` if no slot is free in time.
    */
   take(waiter: Waiter): (() => void) | Promise<() => void> {
-    return this.#slots.tryAcquire() ?? this.#waits.bound(waiter, (signal) => this.#slots.acquire(signal));
+    return this.tryAcquire() ?? this.#waits.bound(waiter, (signal) => this.acquire(signal));
   }
 }
