@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type {
   Shown,
@@ -289,5 +289,5 @@ export function botId(token: string): number {
 
 /** A 31-bit number that is always the same for the same text. */
 export function hashToNumber(words: string): number {
-  return (createHash('sha256').update(words).digest().readUInt32BE() >>> 1) + 1;
+  return (hash('sha256', words, 'buffer').readUInt32BE() >>> 1) + 1;
 }

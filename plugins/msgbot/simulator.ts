@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { PlatformSimulator, SimulatedEvent } from '../../src/channel/index.ts';
 import { readSecret } from '../../src/channel/index.ts';
 import { BOT_NAME, BOT_USERNAME, BotApi, botId, buildRefusal, GROUP, hashToNumber } from './simulator-api.ts';
@@ -36,7 +36,7 @@ export const simulator: PlatformSimulator = {
 };
 
 function another(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return hash('sha256', secret, 'hex');
 }
 
 /** The update that the platform sends for an event (Bot API, "Update"). */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type {
   Shown,
   SimulatedApi,
@@ -240,5 +240,5 @@ export function buildRefusal({ status, retry_after_seconds }: SimulatedRefusal):
 
 /** A message id, always the same for the same text. It has the platform's form: a prefix and base64. */
 export function wamid(words: string): string {
-  return `wamid.${createHash('sha256').update(words).digest('base64')}`;
+  return `wamid.${hash('sha256', words, 'base64')}`;
 }

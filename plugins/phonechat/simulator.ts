@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type {
   ChannelSettings,
   JsonObject,
@@ -231,6 +231,6 @@ function toEventId(event: SimulatedEvent): string {
 }
 
 function hashToDecimals(words: string, length: number): string {
-  const number = BigInt(`0x${createHash('sha256').update(words).digest('hex')}`);
+  const number = BigInt(`0x${hash('sha256', words, 'hex')}`);
   return (number % 10n ** BigInt(length)).toString().padStart(length, '0');
 }

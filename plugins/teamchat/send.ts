@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type {
   ChannelScope,
   ClosedQuestion,
@@ -117,7 +117,7 @@ export function createClose(
  * documentation of chat.postMessage lists errors about `client_msg_id`, but does not promise that repeats are ignored.
  */
 function partId(reply: string, part: number): string {
-  const hex = createHash('sha256').update(`${reply}:${part}`).digest('hex');
+  const hex = hash('sha256', `${reply}:${part}`, 'hex');
   return [
     hex.slice(0, 8),
     hex.slice(8, 12),

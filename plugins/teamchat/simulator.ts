@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { readSecret } from '../../src/channel/index.ts';
 import { escapeText, readText } from './read-text.ts';
@@ -293,7 +293,7 @@ function seconds(ts: string): number {
 }
 
 function uuid(from: string): string {
-  const hex = createHash('sha256').update(from).digest('hex');
+  const hex = hash('sha256', from, 'hex');
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
     '-',
   );
@@ -309,7 +309,7 @@ function toChannelId({ place, user }: Pick<SimulatedEvent, 'place' | 'user'>): s
 
 /** The root of a thread; always the same for the same name. */
 function toThreadTs(thread: string): string {
-  const digest = createHash('sha256').update(thread).digest();
+  const digest = hash('sha256', thread, 'buffer');
   const seconds = 1_700_000_000 + (digest.readUInt32BE(0) % 10_000_000);
   return `${seconds}.${String(digest.readUInt32BE(4) % 1_000_000).padStart(6, '0')}`;
 }

@@ -1,4 +1,4 @@
-import { createHash, createHmac, type KeyObject } from 'node:crypto';
+import { createHmac, hash, type KeyObject } from 'node:crypto';
 import { type ChannelRequest, isRecent, isSameSecret } from '../../src/channel/index.ts';
 
 /**
@@ -33,5 +33,5 @@ export function signRequest(
  */
 export function identifyRequest({ headers }: ChannelRequest): string {
   const signature = headers['x-slack-signature'] ?? '';
-  return createHash('sha256').update(signature).digest('hex').slice(0, 32);
+  return hash('sha256', signature, 'hex').slice(0, 32);
 }

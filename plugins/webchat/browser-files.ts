@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
@@ -49,7 +49,7 @@ function readBuilt(name: string): string | null {
 async function compressed(bytes: Uint8Array, type: string): Promise<Asset> {
   return {
     type: `${type}; charset=utf-8`,
-    etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    etag: `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`,
     encoded: [
       ['br', await promisify(brotliCompress)(bytes)],
       // With less memory, gzip makes shorter blocks, which compress a script that contains a style sheet better.
@@ -138,10 +138,11 @@ export function widgetRoute(messagePath: string, translations: Translations): Ro
 const PARTS = ['card', 'continue', 'feedback', 'qr', 'tab'];
 
 /** Changes with each build in which a part is another. */
-const PARTS_VERSION = createHash('sha256')
-  .update(PARTS.map((part) => readBuilt(`widget/${part}.js`) ?? '').join())
-  .digest('base64url')
-  .slice(0, 8);
+const PARTS_VERSION = hash(
+  'sha256',
+  PARTS.map((part) => readBuilt(`widget/${part}.js`) ?? '').join(),
+  'base64url',
+).slice(0, 8);
 
 export interface PartTexts {
   /** Of the part `continue`, by language. */

@@ -386,8 +386,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/keys.ts',
-        from: 'return key === null\n    ?',
-        to: 'return true\n    ?',
+        from: 'return key === null ?',
+        to: 'return true ?',
       },
     ],
   },

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import type { AgentRuntime } from '../../agent/index.ts';
 import { runtimeName } from '../agent/load.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -185,7 +185,7 @@ export interface DigestedParts {
 function combineDigests(digests: readonly (readonly [name: string, digest: string])[]): string {
   const [first] = digests;
   if (digests.length === 1 && first) return first[1];
-  return createHash('sha256').update(JSON.stringify(digests)).digest('hex').slice(0, DIGEST_LENGTH);
+  return hash('sha256', JSON.stringify(digests), 'hex').slice(0, DIGEST_LENGTH);
 }
 
 /**
@@ -195,5 +195,5 @@ function combineDigests(digests: readonly (readonly [name: string, digest: strin
 export function agentDigest({ settings, instructions, tools }: DigestedParts): string {
   const model = MODEL_SETTINGS.map((name) => [name, settings[name] ?? null]);
   const all = [runtimeName(settings), model, instructions ?? null, [...tools].sort()];
-  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, DIGEST_LENGTH);
+  return hash('sha256', JSON.stringify(all), 'hex').slice(0, DIGEST_LENGTH);
 }

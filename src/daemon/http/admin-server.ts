@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { ChannelHealth, Route } from '../../channel/index.ts';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import { AgentdError } from '../errors.ts';
@@ -109,7 +109,7 @@ function isBearer(authorization: unknown, token: Secret): boolean {
 }
 
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 type WatchedStore = Pick<Store, 'condition' | 'check' | 'replicas'>;

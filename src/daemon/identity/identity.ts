@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Secret } from '../settings/secret.ts';
 
 /** Claims of a token that have the documented type (agentd-identity(7), "Claims"). */
@@ -163,9 +163,7 @@ export type NobodyReason =
  * indexes may be shown to operators of a database.
  */
 export function byPerson(iss: string, sub: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify([iss, sub]))
-    .digest('base64url');
+  return hash('sha256', JSON.stringify([iss, sub]), 'base64url');
 }
 
 /** `byPerson` for the person of a record; null if it has none. */

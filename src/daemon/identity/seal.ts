@@ -1,9 +1,9 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createHash,
   createHmac,
   createSecretKey,
+  hash,
   hkdfSync,
   type KeyObject,
   randomBytes,
@@ -144,7 +144,7 @@ export function listMarks(keys: Secret | undefined): string[] {
 
 function deriveKeys(keys: Secret | undefined) {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
-    const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH);
+    const id = hash('sha256', key, 'base64url').slice(0, ID_LENGTH);
     // The key is imported once. If it were imported for each use, sealing would cost three times as much.
     return { id, key: createSecretKey(key), mark: `${SEALED}${id}.` };
   });

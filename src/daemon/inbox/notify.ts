@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
@@ -122,9 +122,7 @@ export function noticeTo(
   user_id: string | null,
 ): NewInboxMessage {
   const now = clock.now();
-  const place = createHash('sha256')
-    .update(JSON.stringify(omitPrivate(reply_to)))
-    .digest('base64url');
+  const place = hash('sha256', JSON.stringify(omitPrivate(reply_to)), 'base64url');
   // No session id can be equal to the name of this queue, because a session id has a colon after the channel's name.
   const queue = `${plugin.name}/${place}`;
   const id = timeOrderedId(now);

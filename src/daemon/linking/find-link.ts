@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AgentdError, StoreUnavailable } from '../errors.ts';
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import { type Claims, type PersonKey, personKey, type TokenValidator } from '../identity/identity.ts';
@@ -128,10 +128,7 @@ export async function listLinks(services: Lookup, person: PersonKey): Promise<Pe
     const found = openLink(link, { name: platform }, services);
     if (found?.person !== person) return [];
     const { key, token } = found;
-    const id = createHash('sha256')
-      .update(JSON.stringify([person, key]))
-      .digest('base64url')
-      .slice(0, 22);
+    const id = hash('sha256', JSON.stringify([person, key]), 'base64url').slice(0, 22);
     const claims = claimsOfStoredToken(token);
     return [
       {

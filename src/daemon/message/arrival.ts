@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { checkMessage } from '../../channel/check-message.ts';
 import type { ChannelPlugin, IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
@@ -109,7 +109,7 @@ function refuse(errors: ReturnType<typeof checkMessage>): void {
 
 /** An id that a client made from a token, as its hash: it still recognizes a repeat, but stores no token. */
 function hideToken(id: string): string {
-  return maskTokens(id) === id ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`;
+  return maskTokens(id) === id ? id : `sha256:${hash('sha256', id, 'hex')}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine, type GuardUser } from '../guard/verdict.ts';
@@ -26,7 +26,7 @@ export function toIdempotencyKey(turn: Arrived & Identified): string | null {
 export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessage): string {
   const answer = confirm === undefined ? [] : [confirm.id, confirm.approve];
   const body = JSON.stringify([user_id, thread_id, text, ...answer]);
-  return createHash('sha256').update(body).digest('base64url');
+  return hash('sha256', body, 'base64url');
 }
 
 /**
@@ -95,9 +95,7 @@ export function turnKey({
   rerun,
 }: Pick<Arrived & Deduplicated, 'turn_id' | 'key' | 'rerun'>): string {
   // Hashed, because idempotency keys and user ids may be long, and the turn key is not shown anywhere.
-  return key === null
-    ? (rerun?.turn_id ?? turn_id)
-    : createHash('sha256').update(key.key).digest('base64url');
+  return key === null ? (rerun?.turn_id ?? turn_id) : hash('sha256', key.key, 'base64url');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Agents } from '../agents/agents.ts';
 import { checkListedTools, loadAgents } from '../agents/load-agents.ts';
@@ -120,7 +120,7 @@ const ABSENT = 'absent';
 async function hashes(paths: readonly string[]): Promise<Map<string, string>> {
   const found = paths.map(async (path): Promise<[string, string]> => {
     const content = await readFile(path).catch(() => null);
-    return [path, content === null ? ABSENT : createHash('sha256').update(content).digest('hex')];
+    return [path, content === null ? ABSENT : hash('sha256', content, 'hex')];
   });
   return new Map(await Promise.all(found));
 }

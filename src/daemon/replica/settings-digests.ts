@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { isSealingOff, keysIn } from '../identity/key-file.ts';
 import { listedKeys } from '../identity/keys.ts';
 import { Secret } from '../settings/secret.ts';
@@ -27,8 +27,11 @@ export function settingsDigests(settings: Settings): Record<string, string> {
     const holdsKeys = record.kind === 'string' && record.several;
     const plain = isSecret ? value.reveal() : (value ?? null);
     const text = `${name}=${JSON.stringify(holdsKeys ? listedKeys(String(plain ?? '')) : plain)}`;
-    const hash = isSecret && key ? createHmac('sha256', key) : createHash('sha256');
-    digests[name] = `${isSecret ? SECRET : ''}${hash.update(text).digest('base64url').slice(0, LENGTH)}`;
+    const digest =
+      isSecret && key
+        ? createHmac('sha256', key).update(text).digest('base64url')
+        : hash('sha256', text, 'base64url');
+    digests[name] = `${isSecret ? SECRET : ''}${digest.slice(0, LENGTH)}`;
   }
   return digests;
 }
@@ -59,5 +62,5 @@ export function haveSameKeys(
 /** One digest of all settings, to compare by eye. */
 export function wholeDigest(digests: Readonly<Record<string, string>>): string {
   const all = Object.entries(digests).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 8);
+  return hash('sha256', JSON.stringify(all), 'hex').slice(0, 8);
 }

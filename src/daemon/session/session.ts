@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
@@ -189,5 +189,5 @@ const TAG_LENGTH = 12;
  * @param address the client's address; for IPv6, its /64 network.
  */
 export function clientTag(address: string): string {
-  return createHash('sha256').update(address).digest('base64url').slice(0, TAG_LENGTH);
+  return hash('sha256', address, 'base64url').slice(0, TAG_LENGTH);
 }

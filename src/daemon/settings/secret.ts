@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { percentDecoded } from '../syntax/percent.ts';
 
@@ -19,7 +19,7 @@ export class Secret {
 
   /** The part of a token that may be shown: its first 8 characters and a short hash (agentd(1), "Description"). */
   hint(): string {
-    return `${this.#value.slice(0, 8)}… sha256:${createHash('sha256').update(this.#value).digest('hex').slice(0, 8)}`;
+    return `${this.#value.slice(0, 8)}… sha256:${hash('sha256', this.#value, 'hex').slice(0, 8)}`;
   }
 
   toString(): string {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from './bounds.ts';
 import type { Kernel, Kind, Ring, RingQuery, Tx } from './kernels/kernel.ts';
@@ -38,7 +38,7 @@ const ERASED: Kind<{ expires_at: number }> = {
 
 /** The hash of an id: the id itself is erased. */
 export function erasedKey(id: string): string {
-  return createHash('sha256').update(id).digest('hex');
+  return hash('sha256', id, 'hex');
 }
 
 /** Whether one of these ids was erased lately. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from './schema/read-arguments.ts';
 import type { Tool } from './tool.ts';
 
@@ -34,5 +34,5 @@ export function digestRecord(tool: Tool): string {
 }
 
 function hashed(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return hash('sha256', JSON.stringify(parts), 'hex');
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { dirname, resolve, sep } from 'node:path';
@@ -56,10 +56,10 @@ const firstImports = new Map<string, string>();
  */
 async function hashContent(file: string): Promise<string> {
   const content = await readFile(file).catch(() => '');
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
-  const first = firstImports.get(file) ?? hash;
+  const digest = hash('sha256', content, 'hex').slice(0, 16);
+  const first = firstImports.get(file) ?? digest;
   firstImports.set(file, first);
-  return first === hash ? '' : `?${hash}`;
+  return first === digest ? '' : `?${digest}`;
 }
 
 /** Node strips types only from files outside of node_modules. It decides this by the real path of the file. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ClaimState } from '../claims/claim-state.ts';
 import type { Kind, Tx } from '../kernels/kernel.ts';
 
@@ -37,7 +37,7 @@ export const LINK_RENEWAL: Kind<StoredRenewal> = {
 };
 
 export function hashOfToken(stored: string): string {
-  return createHash('sha256').update(stored).digest('base64url');
+  return hash('sha256', stored, 'base64url');
 }
 
 /** Notes that the token of a link was sealed with another key. */

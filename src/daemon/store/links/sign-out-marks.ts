@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { TokenOrigin } from '../../identity/identity.ts';
 import type { LogoutClaims } from '../../identity/logout-token.ts';
 import { DAY_MS } from '../bounds.ts';
@@ -145,5 +145,5 @@ function includes(outer: Mark, inner: Mark): boolean {
 
 /** A hash of ids that are stored nowhere else. */
 export function hashIds(...ids: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(ids)).digest('base64url');
+  return hash('sha256', JSON.stringify(ids), 'base64url');
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { claimedExpiry, decodeToken } from '../../identity/decode-token.ts';
 import { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
@@ -87,8 +87,8 @@ export function createTokenExchange({
 
 /** @param subject null for the token of the service itself */
 function toCacheKey(source: string, audience: string, subject: Secret | null): string {
-  const hash = subject && createHash('sha256').update(subject.reveal()).digest('base64url');
-  return JSON.stringify([source, audience, hash]);
+  const digest = subject && hash('sha256', subject.reveal(), 'base64url');
+  return JSON.stringify([source, audience, digest]);
 }
 
 async function requestExchange(

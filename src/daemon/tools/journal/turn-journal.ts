@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AlreadyDone, ToolAnswer } from '../../../agent/index.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
@@ -292,7 +292,7 @@ export class TurnJournal implements CallJournal {
 }
 
 function hashText(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return hash('sha256', text, 'base64url');
 }
 
 /** A write of a turn, as a run of the turn knows it. */

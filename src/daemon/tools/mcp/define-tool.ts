@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isObject } from '../../../channel/json-object.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { ToolDefinition } from '../../store/tool-digests.ts';
@@ -35,9 +35,7 @@ export function defineTool(listed: ListedTool): ToolDefinition | { unusable: str
   if (schema.length > MAX_SCHEMA) return { unusable: 'the schema of its arguments is too large' };
   if (nestsDeeper(schema, MAX_SCHEMA_DEPTH))
     return { unusable: 'the schema of its arguments is nested too deeply' };
-  const digest = createHash('sha256')
-    .update(JSON.stringify([name, title, description, schema]))
-    .digest('hex');
+  const digest = hash('sha256', JSON.stringify([name, title, description, schema]), 'hex');
   return {
     digest,
     title: title === null ? null : cutText(printable(seen(title)), MAX_TITLE),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema, ToolArguments } from '../tool.ts';
 import { decodeSegment, listParts, mapParts, SchemaReferences } from './schema-parts.ts';
@@ -50,8 +50,8 @@ export function withOriginalNames(schema: JsonSchema, args: ToolArguments): Tool
 }
 
 function withHash(name: string, whole: string): string {
-  const hash = createHash('sha256').update(whole).digest('hex').slice(0, 8);
-  return `${name.slice(0, MAX_LENGTH - hash.length - 1)}_${hash}`;
+  const digest = hash('sha256', whole, 'hex').slice(0, 8);
+  return `${name.slice(0, MAX_LENGTH - digest.length - 1)}_${digest}`;
 }
 
 function propertyNames(root: JsonSchema): ReadonlySet<string> {

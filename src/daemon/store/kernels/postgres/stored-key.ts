@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * The form in which a key is stored. Postgres stores neither NUL nor unpaired surrogates, and an index takes no more
@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
  */
 export function storedKey(key: string): string {
   if (isPlain(key)) return key;
-  return HASHED + createHash('sha256').update(JSON.stringify(key)).digest('hex');
+  return HASHED + hash('sha256', JSON.stringify(key), 'hex');
 }
 
 /** What is stored beside the key so that it can be read again; null if it is stored as it is. */

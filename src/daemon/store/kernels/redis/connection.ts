@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
@@ -24,7 +24,7 @@ const SCRIPTS = { read: loadScript('read'), commit: loadScript('commit') } as co
 
 function loadScript(name: string): Script {
   const text = `local LAYOUT = ${LAYOUT}\n${readScript('base')}${readScript(name)}`;
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
+  return { text, sha: hash('sha1', text, 'hex') };
 }
 
 /**

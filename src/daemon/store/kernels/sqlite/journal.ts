@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import type { Documents, Entry } from './documents.ts';
 import type { Table } from './table.ts';
@@ -384,7 +384,7 @@ function isExpired({ version }: Entry, now: number): boolean {
 
 /** The name of a claim that was deleted. */
 function claimHash(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key, 'hex');
 }
 
 function versionIn(change: Exclude<Change, { length: 3 }>): Version | null {

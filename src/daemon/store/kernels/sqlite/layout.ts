@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreOfAnotherLayout } from '../../failures.ts';
@@ -51,7 +51,7 @@ export function layoutDifference(db: Database.Database): string | null {
 
 /** A short name of the layout. Two versions of agentd with the same name can use the same database. */
 export function layoutName(): string {
-  return createHash('sha256').update(readTables()).digest('hex').slice(0, 8);
+  return hash('sha256', readTables(), 'hex').slice(0, 8);
 }
 
 function wantedParts(): Map<string, string> {
