@@ -1,6 +1,8 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { StoreUnavailable } from '../../errors.ts';
 import { randomSuffix } from '../../time/clock.ts';
 import type { Entry, IndexEntry, Kind, Ring, Tx } from './kernel.ts';
+import { comparePlaces } from './ordered-index.ts';
 
 /** A document as it is stored: version, expiry, JSON. An absent one has the version ''. */
 export class Stored {
@@ -155,9 +157,11 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
     const found = [...stored, ...changes.values()]
       .flatMap(({ key, after, entries }) => {
         const entry = after.isAlive(this.now) ? entries.find(([name]) => name === index) : undefined;
-        return entry === undefined ? [] : [{ key, doc: after.doc as T, entry }];
+        if (entry === undefined) return [];
+        const [, score, tie = 0] = entry;
+        return [{ key, doc: after.doc as T, score, tie }];
       })
-      .sort((a, b) => compareEntries(a.entry, b.entry) || (a.key < b.key ? -1 : 1))
+      .sort(comparePlaces)
       .slice(0, limit);
     // Other steps have taken documents out of a range that goes on.
     if (answer && rows.length >= answer.n && found.length < limit) this.miss(read);
@@ -310,10 +314,6 @@ export function listEntries(kind: Kind<never, unknown>, doc: unknown): readonly 
   return entries;
 }
 
-function compareEntries([, score, tie = 0]: IndexEntry, [, other, otherTie = 0]: IndexEntry): number {
-  return score - other || tie - otherTie;
-}
-
 /** What came of one run of a step. */
 export interface Run<T> {
   readonly tx: T;
@@ -352,11 +352,7 @@ export async function untilStored<R>(
     const done = await attempt();
     if (done !== null) return done.result;
     if (tries === max) throw new StoreUnavailable(new Error(`a step was overtaken ${max} times`));
-    if (tries >= hurried) await backOff(Math.min(max_ms, step_ms * tries));
+    // A random time, so that steps do not overtake each other again.
+    if (tries >= hurried) await wait(Math.random() * Math.min(max_ms, step_ms * tries));
   }
-}
-
-/** Waits for a short random time, so that steps do not overtake each other again. */
-function backOff(max_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * max_ms));
 }

@@ -44,15 +44,21 @@ export class OrderedIndex {
     let high = this.#places.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (isBefore(this.#places[middle] as Ordered, place)) low = middle + 1;
+      if (comparePlaces(this.#places[middle] as Ordered, place) < 0) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 }
 
-function isBefore(one: Ordered, other: Ordered): boolean {
-  if (one.score !== other.score) return one.score < other.score;
-  if (one.tie !== other.tie) return one.tie < other.tie;
-  return one.key < other.key;
+type Place = Pick<Ordered, 'score' | 'tie' | 'key'>;
+
+/** The order of an index: by score, tie and key. */
+export function comparePlaces(one: Place, other: Place): number {
+  return (
+    one.score - other.score ||
+    one.tie - other.tie ||
+    Number(one.key > other.key) ||
+    -Number(one.key < other.key)
+  );
 }

@@ -7,9 +7,7 @@ export interface StoredRenewal {
   key: string;
   /** The hash of the link's token as it is stored. For a link with another token, the record means nothing. */
   about: string;
-  /** When the token was stored, ms since the epoch. */
-  stored_at: number;
-  /** When it is to be renewed next. */
+  /** When the token is to be renewed next, ms since the epoch. */
   due_at: number;
   /** From then on it is not renewed, because it has expired. */
   ends_at: number;

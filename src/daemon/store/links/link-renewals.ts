@@ -212,7 +212,7 @@ function newRenewal(
 ): StoredRenewal {
   const begins = issued_at ?? stored_at;
   return {
-    ...{ key: link.key, about: hashOfToken(token), stored_at, used_at: tx.now },
+    ...{ key: link.key, about: hashOfToken(token), used_at: tx.now },
     ...{ due_at: Math.ceil(begins + (expires_at - begins) * RENEW_AT), ends_at: expires_at },
     ...{ renewed_at: null, failures: 0, failed: null, isOver: false, isIdle: false, claim: null },
     expires_at: link.expires_at,

@@ -1,6 +1,7 @@
 import { randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
+import { comparePlaces } from '../ordered-index.ts';
 import type { Documents, Entry } from './documents.ts';
 import type { Journal } from './journal.ts';
 import type { Records } from './records.ts';
@@ -204,7 +205,7 @@ export class SqliteTx implements Tx {
         const [, score = 0, tie = 0] = kind.indexes?.(doc).find(([name]) => name === index) ?? [];
         return [{ key, doc, score, tie }];
       })
-      .sort((a, b) => a.score - b.score || a.tie - b.tie || (a.key < b.key ? -1 : 1))
+      .sort(comparePlaces)
       .slice(0, limit)
       .map(({ key, doc }) => ({ key, doc }));
   }
