@@ -234,7 +234,7 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
 
   /** The answer, if it is known; notes it as missing otherwise. */
   protected ask<T>(read: Read): Answer<T> | undefined {
-    this.reads.set(read.id, read);
+    addRead(this.reads, read);
     const answer = this.answer<T>(read);
     const isShort =
       read.what === 'first' && (answer?.value as readonly unknown[] | undefined)?.length === answer?.n;
@@ -243,7 +243,7 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
   }
 
   protected miss(read: Read): void {
-    this.#missing.set(read.id, read);
+    addRead(this.#missing, read);
   }
 
   /** The document as the step sees it. */
@@ -301,6 +301,11 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
 const MAX = 1_000_000;
 /** Maximum number of serials of one step. */
 export const SERIALS_MAX = 10_000;
+
+/** Of two reads of one index, the longer one is enough. */
+function addRead(reads: Map<string, Read>, read: Read): void {
+  if ((reads.get(read.id)?.n ?? Number.NEGATIVE_INFINITY) < read.n) reads.set(read.id, read);
+}
 
 export function documentName(kind: string, key: string): string {
   return `${kind} ${key}`;
