@@ -8,6 +8,7 @@ import { startAgentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { effort } from '../support/effort.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
+import { seededRandom } from '../support/random.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
 let exchange: FakeExchange;
@@ -156,11 +157,12 @@ describe('when the daemon is stopped or killed', () => {
         }
       }
     });
+    const random = seededRandom(1);
     for (let kill = 0; kill < kills; kill++) {
       // The daemon is killed after a number of acknowledgements, not after a time, so that a busy machine does not make
       // the test easier.
       await new Promise<void>((resolve) => {
-        killAt = count + 10 + Math.floor(Math.random() * 20);
+        killAt = count + 10 + random.below(20);
         killNow = resolve;
       });
       started = new Promise((resolve) => {

@@ -5,6 +5,7 @@ import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { effort } from '../support/effort.ts';
 import { eventsIn, read, readAll, type Seen, start } from '../support/event-stream.ts';
+import { seededRandom } from '../support/random.ts';
 
 let dictation: Dictation;
 let daemon: DaemonHere;
@@ -21,6 +22,7 @@ afterAll(async () => {
 
 describe('a reader that reconnects', () => {
   it('gets each event once and in order through hundreds of interruptions of running streams', async () => {
+    const random = seededRandom(1);
     const wanted = effort(100, 1000);
     let cuts = 0;
     while (cuts < wanted) {
@@ -30,7 +32,7 @@ describe('a reader that reconnects', () => {
         const id = seen.at(-1)?.id;
         const { status, text } = await read(daemon.url, stream_id, {
           ...(id === undefined ? {} : { headers: { 'Last-Event-ID': id } }),
-          cutAfter: 1 + Math.floor(Math.random() * 2500),
+          cutAfter: 1 + random.below(2500),
         }).ended;
         if (status === 204) break;
         expect(status).toBe(200);
