@@ -109,8 +109,11 @@ export class TerminalView implements ChatView {
       .split('\n')
       .flatMap((line) => {
         const whole: Span[] = [{ text: line }];
-        // A line that fits keeps its columns.
-        return spansWidth(whole) <= look.width ? [whole] : wrapSpans(whole, look.width);
+        if (spansWidth(whole) <= look.width) return [whole];
+        // The first column, if there are two.
+        const [term = ''] = /^\S+ {2,}/.exec(line) ?? [];
+        const lines = wrapSpans([{ text: line.slice(term.length) }], look.width - term.length);
+        return lines.map((spans, at) => [{ text: at === 0 ? term : ' '.repeat(term.length) }, ...spans]);
       });
     this.#terminal.write(`${lines.map((line) => paint(line, look)).join('\n')}\n\n`);
   }

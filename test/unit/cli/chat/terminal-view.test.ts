@@ -208,6 +208,12 @@ describe('an answer on a terminal', () => {
     expect(terminal.text.includes('(https://example.com)')).toBe(!has);
   });
 
+  it('keeps the columns of a note that is wider than the terminal', () => {
+    const terminal = new VirtualTerminal(30);
+    viewOn(terminal).note('/new      begins\n/explain  explains the last answer');
+    expect(terminal.text.trimEnd()).toBe('/new      begins\n/explain  explains the last\n          answer');
+  });
+
   it('shows hostile titles and notes as text', () => {
     const terminal = new VirtualTerminal(60);
     const view = viewOn(terminal);
