@@ -27,7 +27,10 @@ export const command = defineCommand({
       );
     const records = reference.groups.flatMap((group) => group.records);
     const record = records.find(({ name }) => name === word.toUpperCase());
-    if (record === undefined) throw unknownSetting(word, records);
+    if (record === undefined)
+      throw Object.hasOwn(reference.schema().properties as object, word)
+        ? noSetting(word)
+        : unknownSetting(word, records);
     out.data(reference.one.schema(record), () => reference.one.text(record, out.width));
   },
 });
@@ -35,6 +38,15 @@ export const command = defineCommand({
 async function settingNames(): Promise<string[]> {
   const { groups } = await settingsReference([]);
   return groups.flatMap(({ records }) => records.map(({ name }) => name));
+}
+
+/** A key whose entries are described in a section of the manual with its name. */
+function noSetting(key: string): CliError {
+  const section = key.charAt(0).toUpperCase() + key.slice(1);
+  return failed(
+    `'${printable(key)}' is not a setting, but a key of the configuration file`,
+    `The section "${section}" of agentd-settings(5) describes it.`,
+  );
 }
 
 function unknownSetting(word: string, records: readonly { name: string }[]): CliError {

@@ -43,6 +43,10 @@ describe('config reference NAME', () => {
       stderr: "agentd: there is no setting 'JWT_SECRETKEY'\nDid you mean JWT_SECRET_KEY?\n",
     });
     expect((await config('reference nothing', {})).stderr).toContain('`agentd config reference` lists all.');
+    // The problems of such a key name it.
+    expect((await config('reference tools', {})).stderr).toBe(
+      'agentd: \'tools\' is not a setting, but a key of the configuration file\nThe section "Tools" of agentd-settings(5) describes it.\n',
+    );
   });
 });
 
