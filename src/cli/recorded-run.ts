@@ -34,6 +34,11 @@ export async function readRecording(
 }
 
 async function nothingRecorded(id: string, store: Store, settings: Settings): Promise<Error> {
+  if ((await store.sessions.find(id)) !== null)
+    return failed(
+      `'${printable(id)}' is a session, and a recording is of one message`,
+      `Name a request of the session; \`agentd explain ${printable(id)}\` shows them.`,
+    );
   const { shown } = await messageTraces(store, { id }, 1);
   const days = `${settings.TRACE_RETENTION_DAYS} days (TRACE_RETENTION_DAYS)`;
   if (shown.length === 0)

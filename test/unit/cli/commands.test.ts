@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
+import { readRecording } from '../../../src/cli/recorded-run.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { guardUser } from '../../../src/daemon/message/keys.ts';
 import type { Session, StoredTurn } from '../../../src/daemon/session/session.ts';
@@ -268,6 +269,18 @@ describe('explain', () => {
     const { code, stderr } = await agentd('explain', 'nothing');
     expect(code).toBe(1);
     expect(stderr).toMatch(/^agentd: nothing is known about 'nothing'\nTraces are kept for 7 days/);
+  });
+});
+
+describe('a recording', () => {
+  it('is not found by the id of a session, and the error says how to find the messages of the session', async () => {
+    await stored([signedIn()], [[turn(), trace()]]);
+    const of = { settings: settings as Settings, command: 'replay', options: {} };
+    await expect(readRecording('pigeon_alice_1', of)).rejects.toMatchObject({
+      exitCode: 1,
+      message: "'pigeon_alice_1' is a session, and a recording is of one message",
+      advice: 'Name a request of the session; `agentd explain pigeon_alice_1` shows them.',
+    });
   });
 });
 
