@@ -35,7 +35,7 @@ export interface Output {
   write(text: string): void;
   /** Prints a line to stderr, like the text of `data`. */
   note(text: string): void;
-  /** The text of a table (`renderTable`). */
+  /** The text of a table (`renderTable`); empty if there are no items. */
   table<T>(columns: readonly Column<T>[], items: readonly T[], width?: number): string;
   /** The text of one item, a line for each value. */
   details<T>(columns: readonly Column<T>[], item: T): string;
@@ -91,7 +91,7 @@ export function createOutput({
     list(columns, items, none, limit = items.length) {
       const shown = items.slice(0, limit);
       const views = shown.map((item) => toJson(columns, item));
-      out.data(views, () => (shown.length === 0 ? '' : out.table(columns, shown)));
+      out.data(views, () => out.table(columns, shown));
       if (items.length > limit)
         out.note(`Only the first ${limit === 1 ? 'is' : `${limit} are`} shown; --limit shows more.`);
       if (items.length === 0) out.note(none);
@@ -221,6 +221,7 @@ interface TableStyle extends DetailsStyle {
  * can be wrapped. Otherwise each item becomes a block of lines.
  */
 function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], style: TableStyle): string {
+  if (items.length === 0) return '';
   const { width, isWide, color } = style;
   const shown = columns.filter(
     (column) =>

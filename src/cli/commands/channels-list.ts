@@ -73,8 +73,7 @@ function details(
   ];
   const text = lines.map((line) => `  ${printable(line)}\n`).join('');
   const width = out.width - 2;
-  const table =
-    settings.length === 0 ? '' : out.table(SETTING_COLUMNS, settings, width).replace(/^(?=.)/gm, '  ');
+  const table = out.table(SETTING_COLUMNS, settings, width).replace(/^(?=.)/gm, '  ');
   return `${printable(head)}\n${text}${table}`;
 }
 

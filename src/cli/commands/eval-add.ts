@@ -57,7 +57,7 @@ export const command = defineCommand({
     const shown = { file: file ?? null, name: made.name, case: made.yaml, replaced: made.replaced };
     out.data(shown, () => (file === undefined ? made.yaml : out.table(COLUMNS, made.replaced)));
     if (out.json) return undefined;
-    if (file === undefined && made.replaced.length > 0) out.note(out.table(COLUMNS, made.replaced));
+    if (file === undefined) out.note(out.table(COLUMNS, made.replaced));
     for (const note of made.notes) out.note(`The case does not have ${note}.`);
     out.note(
       file === undefined

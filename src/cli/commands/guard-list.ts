@@ -20,7 +20,7 @@ export const command = defineCommand({
     const { items, none } = await readStored('The loop guard blocks nobody.', () =>
       withStore(options, async (store) => withNames(listBlocks(await store.guard.list(), Date.now()), store)),
     );
-    out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
+    out.data(items.map(blockView), () => out.table(BLOCK_COLUMNS, items));
     if (items.length === 0) out.note(none);
   },
 });

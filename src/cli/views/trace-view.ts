@@ -90,7 +90,7 @@ export function traceInWords(
     ...collectedInWords(trace),
     ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),
   ].flatMap((parts) => fillLines(parts.filter(Boolean).map(String).map(printable), width));
-  const lines = trace.lines.length === 0 ? '' : out.table(LINE_COLUMNS, trace.lines, width);
+  const lines = out.table(LINE_COLUMNS, trace.lines, width);
   const findings = listFindings(trace);
   const codes = codesInWords(trace, findings, width);
   const result = [

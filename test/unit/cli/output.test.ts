@@ -141,6 +141,10 @@ describe('the output of a command', () => {
     );
   });
 
+  it('has no heading of a table without items', () => {
+    expect(terminal(80).table(COLUMNS, [])).toBe('');
+  });
+
   it('wraps a column to the width of a terminal', () => {
     expect(terminal(46).table(COLUMNS, [{ ...ITEM, why: WORDS }])).toBe(
       [
