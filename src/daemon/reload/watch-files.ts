@@ -36,18 +36,14 @@ export function watchFiles({ files, changed, clock }: WatchParts): () => Promise
   return every(clock, LOOK_MS, look);
 }
 
-/**
- * The times, sizes and identities of files, as one text. They are looked at one after the other: if their file system
- * hangs, only one of the threads of Node.js hangs with it, and the others still sync the store.
- */
+/** The times, sizes and identities of files, as one text. */
 async function fingerprint(paths: readonly string[]): Promise<string> {
-  const seen: string[] = [];
-  for (const path of paths) {
+  const seen = paths.map(async (path) => {
     // Nanoseconds, because a file may be written twice within a millisecond.
     const found = await stat(path, { bigint: true }).catch(() => null);
-    seen.push(
-      found === null ? `${path} absent` : `${path} ${found.mtimeNs} ${found.size} ${found.dev}:${found.ino}`,
-    );
-  }
-  return seen.join('\n');
+    return found === null
+      ? `${path} absent`
+      : `${path} ${found.mtimeNs} ${found.size} ${found.dev}:${found.ino}`;
+  });
+  return (await Promise.all(seen)).join('\n');
 }

@@ -235,8 +235,6 @@ class Side {
     this.kernel = new SqliteKernel({
       ...{ db: this.db, clock: { now: () => world.time.now }, isDaemon },
       journalBounds: world.journalBounds,
-      // Some commits are on disk a moment later.
-      logSync: isDaemon ? { afterCommit: () => (world.random.chance(0.5) ? nextTurn() : null) } : null,
     });
   }
 

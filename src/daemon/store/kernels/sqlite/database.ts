@@ -67,8 +67,8 @@ export function expectFile(path: string): void {
 }
 
 /**
- * Opens an existing file with durable settings: a write-ahead log, and every commit synced to disk (by the daemon through
- * `LogSync`). Deleted content is overwritten, so that the tokens of ended sessions do not stay in free pages.
+ * Opens an existing file with durable settings: a write-ahead log, and every commit synced to disk. Deleted content is
+ * overwritten, so that the tokens of ended sessions do not stay in free pages.
  * @throws StoreUnavailable if the file cannot be opened or is not a database.
  */
 export function openDatabase(path: string): Database.Database {

@@ -84,8 +84,6 @@ export class Documents {
   dirty = new Set<Entry>();
   /** Those of them whose change somebody waits for. */
   awaited = new Set<Entry>();
-  /** The first row of the journal that is committed, but not yet on disk; infinite if all are. */
-  unsynced_from = Number.POSITIVE_INFINITY;
   /** The last rows of the lists that are to be deleted. */
   readonly drops: number[] = [];
   readonly #undo: Undo[] = [];
@@ -312,7 +310,7 @@ export class Documents {
     this.awaited = new Set();
   }
 
-  /** The changes are committed. */
+  /** The changes are on disk now. */
   committed(): void {
     this.settle();
     this.#undo.length = 0;

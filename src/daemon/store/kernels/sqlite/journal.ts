@@ -206,12 +206,8 @@ export class Journal {
   }
 
   /** The id of the next row, which is yet to be written. */
-  get next(): number {
-    return (this.#last ?? 0) + 1;
-  }
-
   #nextRow(changes: string): number {
-    const id = this.next;
+    const id = (this.#last ?? 0) + 1;
     this.#note(id, changes.length);
     return id;
   }

@@ -11,7 +11,6 @@ import { CommitSchedule, createMember, type Member, settledBy } from './commit-s
 import type { DiskSpace } from './disk-space.ts';
 import { Documents, type Scanned } from './documents.ts';
 import { Journal, type JournalBounds } from './journal.ts';
-import type { LogSync } from './log-sync.ts';
 import { OUTDATED, Reads } from './reads.ts';
 import { Records } from './records.ts';
 import { Table } from './table.ts';
@@ -42,8 +41,6 @@ export interface SqliteKernelParts {
   space?: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   anonymous?: AnonymousBytes | null;
   checkpoints?: Pick<Checkpoints, 'afterCommit'> | null;
-  /** Null: SQLite syncs each commit. */
-  logSync?: Pick<LogSync, 'afterCommit'> | null;
   /** For tests. */
   journalBounds?: JournalBounds;
 }
@@ -51,7 +48,7 @@ export interface SqliteKernelParts {
 /**
  * The kernel on a SQLite file. A step runs at once, on the documents in memory. What it changes is written together with
  * all other steps of the same tick of the event loop, and of those that arrive a moment later, so that many steps share
- * one sync of the disk. Each step that changes or sees something new settles when this commit is on disk.
+ * one sync of the disk. Each step that changes or sees something new settles after this commit.
  *
  * If another process has written meanwhile, all steps of the commit run again on what it has written. A step that throws
  * fails alone. A failure of the environment (disk full, read-only) rejects all steps of the commit with
@@ -68,7 +65,6 @@ export class SqliteKernel implements Kernel {
   readonly #space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   readonly #anonymous: AnonymousBytes | null;
   readonly #checkpoints: SqliteKernelParts['checkpoints'];
-  readonly #logSync: SqliteKernelParts['logSync'];
   readonly #parts: TxParts;
   readonly #reads: Reads;
   readonly #statements;
@@ -77,8 +73,6 @@ export class SqliteKernel implements Kernel {
   readonly #steady_offset: number;
   /** The members of the next commit, in order. */
   #waiting: Member[] = [];
-  /** The commit that is being synced. Until it is on disk, there is no other. */
-  #syncing: { readonly members: Member[]; readonly ends: Promise<void> } | null = null;
   readonly #schedule = new CommitSchedule(
     () => this.#commitWaiting(),
     () => this.#waiting.length,
@@ -89,14 +83,13 @@ export class SqliteKernel implements Kernel {
   #failure: unknown = null;
 
   constructor(parts: SqliteKernelParts) {
-    const { db, clock, isDaemon, space = null, anonymous = null, journalBounds } = parts;
+    const { db, clock, isDaemon, space = null, anonymous = null, checkpoints, journalBounds } = parts;
     this.description = `sqlite ${db.name}`;
     this.#db = db;
     this.#clock = clock;
     this.#space = space;
     this.#anonymous = anonymous;
-    this.#checkpoints = parts.checkpoints;
-    this.#logSync = parts.logSync;
+    this.#checkpoints = checkpoints;
     this.#steady_offset = clock.steady === undefined ? 0 : clock.now() - clock.steady();
     this.#reads = new Reads(db);
     const table = new Table(db, () => this.#reads.beforeRead());
@@ -157,8 +150,7 @@ export class SqliteKernel implements Kernel {
     }
     if (this.#isTogether) this.#answer(member);
     else if (isKept()) {
-      if (!lazy && run.tx?.hasSeenUnsynced && this.#syncing !== null) this.#syncing.members.push(member);
-      else this.#answer(member);
+      this.#answer(member);
       // A command that only reads makes no commit.
       this.documents.dropUnused();
     } else if (lazy && (onlyClaims || this.#failure === null)) {
@@ -275,10 +267,7 @@ export class SqliteKernel implements Kernel {
   }
 
   async #commitAll(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#syncing !== null) {
-      if (this.#syncing !== null) await this.#syncing.ends;
-      else if (this.#commitWaiting() === 'locked') await wait(LOCK_RETRY_MS);
-    }
+    while (this.#waiting.length > 0 && this.#commitWaiting() === 'locked') await wait(LOCK_RETRY_MS);
   }
 
   #times(): { now: number; steady: number } {
@@ -370,10 +359,9 @@ export class SqliteKernel implements Kernel {
   /** @returns `locked` if nothing was written because of a lock: members that have not waited too long still wait. */
   #commitWaiting(): 'settled' | 'locked' {
     this.#schedule.clear();
-    if (this.#waiting.length === 0 || this.#syncing !== null) return 'settled';
-    let first_row: number;
+    if (this.#waiting.length === 0) return 'settled';
     try {
-      first_row = this.#storeWithRoom();
+      this.#storeWithRoom();
     } catch (error) {
       if (!isBusy(error)) {
         this.#refuse(error, Number.POSITIVE_INFINITY);
@@ -384,32 +372,12 @@ export class SqliteKernel implements Kernel {
     }
     const members = this.#waiting;
     this.#waiting = [];
+    for (const member of members) this.#answer(member);
     this.apart(() => {
-      const synced = this.#logSync?.afterCommit() ?? null;
-      if (synced === null) for (const member of members) this.#answer(member);
-      else this.#syncing = { members, ends: this.#answerWhen(synced, members, first_row) };
       this.#space?.afterCommit();
       this.#checkpoints?.afterCommit();
     });
     return 'settled';
-  }
-
-  /** Answers the members of a commit when it is on disk. Steps that arrive meanwhile wait for the next commit. */
-  async #answerWhen(synced: Promise<void>, members: readonly Member[], first_row: number): Promise<void> {
-    this.documents.unsynced_from = first_row;
-    let failure: StoreUnavailable | null = null;
-    try {
-      await synced;
-    } catch (error) {
-      this.#failure = error;
-      failure = new StoreUnavailable(error);
-    }
-    this.documents.unsynced_from = Number.POSITIVE_INFINITY;
-    this.#syncing = null;
-    for (const member of members)
-      if (failure === null) this.#answer(member);
-      else if (!member.isAnswered) member.reject(failure);
-    if (this.#waiting.length > 0) this.#schedule.soon();
   }
 
   /**
@@ -428,25 +396,23 @@ export class SqliteKernel implements Kernel {
     for (const { reject } of refused) reject(failure);
   }
 
-  /** @returns the first row that was written to the journal, if any was */
-  #storeWithRoom(): number {
+  #storeWithRoom(): void {
     try {
-      return this.#store();
+      this.#store();
     } catch (error) {
       if (!isOutOfSpace(error)) throw error;
       const isPutOff = this.#anonymous?.putOff();
       if (!this.#space?.makeRoom() && !isPutOff) throw error;
-      return this.#store();
+      this.#store();
     }
   }
 
-  /** Stores all members in one transaction. @returns as `#storeWithRoom` */
-  #store(): number {
+  /** Stores all members in one transaction. */
+  #store(): void {
     this.#begin();
     let isCommitting = false;
     try {
       this.#catchUp();
-      const first_row = this.journal.next;
       const before = this.#failure === null ? 0 : this.#statements.changes.get();
       for (const member of this.#waiting) if (member.outcome === null || !member.isStep) member.run();
       this.#writeChanges();
@@ -455,7 +421,6 @@ export class SqliteKernel implements Kernel {
       this.documents.committed();
       // A commit without changes writes nothing, so it does not prove that the store can be written.
       if (this.#failure !== null && this.#statements.changes.get() !== before) this.#failure = null;
-      return first_row;
     } catch (error) {
       this.#forget();
       // If it is not known what is on disk, and after a defect, nothing may be counted twice.

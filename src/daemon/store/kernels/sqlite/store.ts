@@ -20,7 +20,6 @@ import { DiskSpace } from './disk-space.ts';
 import { SqliteKernel } from './kernel.ts';
 import { prepareLayout } from './layout.ts';
 import { takeLock } from './lock.ts';
-import { LogSync } from './log-sync.ts';
 import { SqliteMemories } from './memories.ts';
 import { scrub } from './scrub.ts';
 import { Sweep } from './sweep.ts';
@@ -136,8 +135,7 @@ function storeOn(
   // Only the daemon makes room: an administrator's command must not delete data that nobody told it to delete.
   const anonymous = isDaemon && anonymousMax !== undefined ? new AnonymousBytes(db, anonymousMax) : null;
   const checkpoints = isDaemon ? new Checkpoints(db) : null;
-  const logSync = isDaemon ? syncLog(db) : null;
-  const kernel = new SqliteKernel({ db, clock, isDaemon, space, anonymous, checkpoints, logSync });
+  const kernel = new SqliteKernel({ db, clock, isDaemon, space, anonymous, checkpoints });
   const memories = new SqliteMemories(db, kernel, clock, memoriesMax);
   let sweep: Sweep | null = null;
   const store = storeOver(
@@ -178,20 +176,10 @@ function storeOn(
       await sweep?.close();
       await kernel.close();
       await checkpoints?.end();
-      logSync?.close();
       db.close();
       unlock();
     },
   } as SqliteStore;
-}
-
-/** @returns null if SQLite itself has to sync each commit. */
-function syncLog(db: Database.Database): LogSync | null {
-  try {
-    return new LogSync(db);
-  } catch {
-    return null;
-  }
 }
 
 function findDamages(db: Database.Database): string[] {

@@ -27,8 +27,6 @@ export class SqliteTx implements Tx {
   readonly told: (readonly [channel: string, heard: readonly unknown[]])[] = [];
   /** Whether the step has read something that is not committed yet. */
   hasSeenUncommitted = false;
-  /** Whether it has read something that is committed, but not yet on disk. */
-  hasSeenUnsynced = false;
   readonly #parts: TxParts;
   readonly #owners: string[];
   readonly #mark;
@@ -88,7 +86,7 @@ export class SqliteTx implements Tx {
   first<T>(kind: Kind<T, unknown>, index: string, limit: number): Found<T>[] {
     const { documents } = this.#parts;
     const shelf = documents.shelf(kind as Kind<never, unknown>);
-    this.#seeAll();
+    this.hasSeenUncommitted ||= documents.awaited.size > 0;
     if (kind.isWide?.(index)) return this.#wide(kind, documents.named(shelf, index), index, limit);
     const found: Found<T>[] = [];
     for (const { key } of documents.index(shelf, index)?.all() ?? []) {
@@ -101,7 +99,7 @@ export class SqliteTx implements Tx {
 
   count(kind: Kind<never, unknown>, index: string): number {
     const { documents } = this.#parts;
-    this.#seeAll();
+    this.hasSeenUncommitted ||= documents.awaited.size > 0;
     return documents.index(documents.shelf(kind), index)?.count(this.now) ?? 0;
   }
 
@@ -177,16 +175,8 @@ export class SqliteTx implements Tx {
   }
 
   #see(entry: Entry): Entry {
-    const { awaited, unsynced_from } = this.#parts.documents;
-    this.hasSeenUncommitted ||= entry.isDirty && awaited.has(entry);
-    this.hasSeenUnsynced ||= entry.row >= unsynced_from;
+    this.hasSeenUncommitted ||= entry.isDirty && this.#parts.documents.awaited.has(entry);
     return entry;
-  }
-
-  #seeAll(): void {
-    const { awaited, unsynced_from } = this.#parts.documents;
-    this.hasSeenUncommitted ||= awaited.size > 0;
-    this.hasSeenUnsynced ||= unsynced_from < Number.POSITIVE_INFINITY;
   }
 
   #alive(kind: Kind<never, unknown>, key: string): Version | null {
