@@ -199,9 +199,9 @@ test('a message of the maximum length is read quickly, whatever it contains', as
     'who '.repeat(4_000),
     `${'a@'.repeat(8_000)}`,
   ]) {
-    const started = performance.now();
+    const began = process.cpuUsage();
     await say({ text, tools: [found(ALICE)] });
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(process.cpuUsage(began).user / 1000).toBeLessThan(1_000);
   }
 });
 

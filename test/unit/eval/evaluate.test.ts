@@ -194,16 +194,18 @@ describe('the tools of a case', () => {
   });
 
   it('show a stranger no more of a stub than of the business system', async () => {
-    const orders = 'stubs: { shop_listOrders: { json: [{ number: "1004" }] } }\ncanaries: ["1004"]';
+    const orders =
+      'stubs: { shop_listOrders: { json: [{ number: "order-1004" }] } }\ncanaries: ["order-1004"]';
     expect((await run(`${orders}\nturns: [{ say: My orders }]`)).failures).toEqual([]);
     expect((await run(`as: { sub: ada }\n${orders}\nturns: [{ say: My orders }]`)).failures).not.toEqual([]);
     expect((await shownToStranger('{ json: { found: false, message: x } }')).failures).toEqual([]);
   });
 
   it('answer recorded results, `not recorded`, and hold writes', async () => {
-    const recorded = 'as: { sub: ada }\nrecorded: [{ tool: shop_listOrders, result: [{ number: "1004" }] }]';
+    const recorded =
+      'as: { sub: ada }\nrecorded: [{ tool: shop_listOrders, result: [{ number: "order-1004" }] }]';
     const found = await run(
-      `${recorded}\nturns: [{ say: My orders, expect: { reply: { matches: "1004" } } }]`,
+      `${recorded}\nturns: [{ say: My orders, expect: { reply: { matches: "order-1004" } } }]`,
     );
     expect(found.failures).toEqual([]);
     const missing = await run('as: { sub: ada }\nturns: [{ say: My orders }]');
@@ -211,7 +213,7 @@ describe('the tools of a case', () => {
     // The failure says what to do, once something else has failed, too.
     expect(missing.failures).toEqual([]);
     const failed = await run(
-      'as: { sub: ada }\nturns: [{ say: My orders, expect: { reply: { matches: "1004" } } }]',
+      'as: { sub: ada }\nturns: [{ say: My orders, expect: { reply: { matches: "order-1004" } } }]',
     );
     expect(failed.failures).toMatchObject([
       { what: 'reply' },
@@ -251,13 +253,13 @@ describe('the tools of a case', () => {
   });
 
   it('act on a platform for the person who is linked there', async () => {
-    const orders = 'stubs: { shop_listOrders: { json: [{ number: "1004" }] } }';
+    const orders = 'stubs: { shop_listOrders: { json: [{ number: "order-1004" }] } }';
     for (const channel of ['msgbot', 'teamchat', 'phonechat', 'sse']) {
-      const turns = 'turns: [{ say: My orders, expect: { reply: { matches: "1004" } } }]';
+      const turns = 'turns: [{ say: My orders, expect: { reply: { matches: "order-1004" } } }]';
       const result = await run(`channel: ${channel}\nas: { sub: ada }\n${orders}\n${turns}`);
       expect(result.failures, channel).toEqual([]);
       const nobody = await run(
-        `channel: ${channel}\n${orders}\ncanaries: ["1004"]\nturns: [{ say: My orders }]`,
+        `channel: ${channel}\n${orders}\ncanaries: ["order-1004"]\nturns: [{ say: My orders }]`,
       );
       expect(nobody.failures, channel).toEqual([]);
     }

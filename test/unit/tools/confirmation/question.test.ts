@@ -7,6 +7,7 @@ import {
   QUESTION_MAX,
   questionLine,
 } from '../../../../src/daemon/tools/confirmation/question.ts';
+import { cpuTime } from '../../../support/cpu-time.ts';
 
 const CANCEL: AskedTool = {
   name: 'shop_cancelOrder',
@@ -137,14 +138,15 @@ describe('the question about a call', () => {
   });
 
   it('is created quickly from any arguments', () => {
-    const began = performance.now();
-    expect(buildQuestion(CANCEL, { id: 'a.'.repeat(1_000_000) })).toBeNull();
-    buildQuestion(CANCEL, { id: 'ä.'.repeat(5_000) });
-    buildQuestion(CANCEL, { id: 'ä'.repeat(10_000) });
     let deep: unknown = 'x';
     for (let depth = 0; depth < 2_000; depth++) deep = [deep];
-    buildQuestion(CANCEL, { id: '1', deep });
-    expect(performance.now() - began).toBeLessThan(2_000);
+    const took = cpuTime(() => {
+      expect(buildQuestion(CANCEL, { id: 'a.'.repeat(1_000_000) })).toBeNull();
+      buildQuestion(CANCEL, { id: 'ä.'.repeat(5_000) });
+      buildQuestion(CANCEL, { id: 'ä'.repeat(10_000) });
+      buildQuestion(CANCEL, { id: '1', deep });
+    });
+    expect(took).toBeLessThan(2_000);
   });
 });
 
