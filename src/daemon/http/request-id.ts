@@ -10,6 +10,8 @@ const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** Longest path that a log line shows, in characters. */
 const PATH_SHOWN = 256;
+/** How much of a path is searched for ids. An id gets shorter, so what follows it may come into view. */
+const PATH_SEARCHED = 4 * PATH_SHOWN;
 
 /**
  * The caller's `X-Request-Id` if it has the documented form, otherwise a new id (agentd-service(7), "Request ids").
@@ -51,7 +53,7 @@ function logEnd(ctx: Context, log: Log, took: number): void {
     address: ctx.state.address,
     method: ctx.method,
     // The router decodes the path, so an id in it counts in any encoding.
-    path: shortId(percentDecoded(ctx.state.path)).slice(0, PATH_SHOWN),
+    path: shortId(percentDecoded(ctx.state.path).slice(0, PATH_SEARCHED)).slice(0, PATH_SHOWN),
     status: ctx.res.statusCode,
     took_ms: Math.round(took * 10) / 10,
   };

@@ -233,6 +233,15 @@ describe('the log line of a request', () => {
     },
   );
 
+  test('has no random part of an id at the end of what is shown of a path, even if ids before it got shorter', async () => {
+    const web = await serve({ routes: [] });
+    const id = 'sse_AbCdEf0123456789abcdef';
+    for (let before = 200; before < 300; before++)
+      await fetch(`${web.url}/${id}/${'x'.repeat(before)}/${id}`);
+    await until(() => web.log.length === 100);
+    expect(JSON.stringify(web.log)).not.toContain('AbCdEf0');
+  });
+
   test('is only at debug level if the client disconnects, and the handler is notified', async () => {
     const gone = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
