@@ -58,8 +58,8 @@ const SPACED_PAYLOAD_MIN = 10;
  * percent-encoding. For log lines, for messages of people, and for results of tools.
  */
 export function maskTokens(text: string): string {
-  const masked = maskPlain(text);
-  const whole = /eyJ/.test(masked) ? masked.replace(CHAIN, maskChain) : masked;
+  // A token with one of its dots at a line break is a chain as a whole, and without it only partly.
+  const whole = maskPlain(/eyJ/.test(text) ? text.replace(CHAIN, maskChain) : text);
   return MAY_BE_ENCODED.test(whole) ? whole.replace(ENCODED, maskEncoded) : whole;
 }
 

@@ -69,6 +69,18 @@ describe('the mask for tokens', () => {
   });
 
   it.each([
+    ['the second dot at the end of a line', '.', '.\n'],
+    ['the second dot at the beginning of a line', '.', '\n  .'],
+    ['the first dot at the end of a line', '.\n', '.'],
+    ['the first dot at the beginning of a line', '\n.', '.'],
+  ])('hides a token with only %s', (_, first, second) => {
+    const [header, payload, signature] = TOKEN.split('.');
+    expect(maskTokens(`see ${header}${first}${payload}${second}${signature}, and more`)).toBe(
+      'see [token], and more',
+    );
+  });
+
+  it.each([
     ['a line break', '\n'],
     ['a quote', '"'],
     ['a backslash', '\\'],
