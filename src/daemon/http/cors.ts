@@ -40,7 +40,7 @@ export function cors(origins: readonly string[], log: Log): Middleware {
     head.set('Access-Control-Allow-Origin', origin);
     if (!anyOrigin) head.set('Access-Control-Allow-Credentials', 'true');
   };
-  /** Answers with the methods of the path; a preflight also gets what pages may send. */
+  /** Answers with the methods of the path, and pages of an allowed origin with what they may send. */
   const describeRoutes = (ctx: Context) => {
     const { found, head } = ctx.state;
     head.handOver();
@@ -52,7 +52,7 @@ export function cors(origins: readonly string[], log: Log): Middleware {
     if (shared.length === 0) return;
     logForeign(ctx);
     const origin = judgeOrigin(ctx);
-    if (origin === null || !ctx.req.headers['access-control-request-method']) return;
+    if (origin === null) return;
     share(ctx, origin);
     head.set('Access-Control-Max-Age', MAX_AGE);
     head.set('Access-Control-Allow-Methods', allow(shared));
