@@ -4,27 +4,11 @@ import type { Page } from 'playwright-core';
 
 /**
  * The folder for screenshots of every state, for people to look at. Without it, none are taken. `npm run pictures` takes
- * only those that tell most, for the manual.
+ * only those of the README.
  */
 const PICTURES = process.env.WIDGET_PICTURES;
 
-const FOR_THE_MANUAL = [
-  'demo-start',
-  'demo-asks',
-  'demo-done',
-  'demo-390-light',
-  'demo-390-dark',
-  'demo-1440-dark',
-  'card',
-  'card-done',
-  'sign-in',
-  'light-empty',
-  'dark-answer',
-  'rtl-answer',
-  'tools',
-  'away',
-  'phone',
-];
+const OF_THE_README = ['demo-done', 'demo-390-dark', 'card'];
 
 // An animation that is cancelled does not move either.
 const MOVES_ENDED = `Promise.allSettled(
@@ -41,7 +25,7 @@ export async function still(page: Page): Promise<void> {
 /** Waits until nothing in the widget moves, and takes a picture of the page if there is a folder for it. */
 export async function picture(page: Page, name: string): Promise<void> {
   await still(page);
-  const isWanted = PICTURES !== 'man/pictures' || FOR_THE_MANUAL.includes(name);
+  const isWanted = PICTURES !== 'man/pictures' || OF_THE_README.includes(name);
   if (PICTURES === undefined || !isWanted) return;
   mkdirSync(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`) });
