@@ -48,7 +48,7 @@ export async function runDaemon({ dev: wantsDev, print, ...location }: RunOption
     manager = serviceManager(log);
 
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
-    const daemon = await startDaemon(configuration, log, added, undefined, socket, found);
+    const daemon = await startDaemon(configuration, log, { dev: added, socket, location: found });
     dev?.useServices(daemon.services);
     reloadOnHangUp(daemon, log);
     // Registered before the daemon reports that it is ready, so that a signal that arrives immediately after this

@@ -33,7 +33,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['settings/configure'],
   ['dev', 'sealing'],
   ['reload'],
-  ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts'],
+  ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts', 'start-observing.ts'],
   ['eval'],
   ['admin'],
 ];

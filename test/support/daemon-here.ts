@@ -64,7 +64,7 @@ async function start(location: ConfigLocation, wantsDev: boolean, print: (text: 
   for (const warning of configuration.warnings)
     if (!warning.startsWith('SHUTDOWN_GRACE_SECONDS (1)')) log.warn({}, warning);
   const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
-  const daemon = await startDaemon(configuration, log, added, undefined, null, location);
+  const daemon = await startDaemon(configuration, log, { dev: added, location });
   dev?.useServices(daemon.services);
   return { daemon, dev };
 }

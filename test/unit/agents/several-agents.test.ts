@@ -47,7 +47,7 @@ beforeEach(async () => {
   writeFileSync(join(directory, 'tools.mjs'), TOOLS);
   write([GERMAN, { name: 'rest', tools: ['look', 'pay', 'recall'] }]);
   const log = createLog({ level: 'FATAL', format: 'JSON', writeError: ({ length }) => length });
-  daemon = await startDaemon(await configure(place()), log, undefined, undefined, null, place());
+  daemon = await startDaemon(await configure(place()), log, { location: place() });
   return async () => {
     await daemon.stop();
     rmSync(directory, { recursive: true });

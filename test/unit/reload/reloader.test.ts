@@ -54,7 +54,7 @@ beforeEach(async () => {
   write();
   const place = { cwd: directory, env: { HOME: directory } };
   const log = createLog({ level: 'FATAL', format: 'JSON', writeError: ({ length }) => length });
-  daemon = await startDaemon(await configure(place), log, undefined, undefined, null, place);
+  daemon = await startDaemon(await configure(place), log, { location: place });
   return async () => {
     await daemon.stop();
     rmSync(directory, { recursive: true });
