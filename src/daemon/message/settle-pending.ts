@@ -176,67 +176,79 @@ async function settle(
   services: Uses,
   line: StepLine,
 ): Promise<Pick<Settled, 'settlement' | 'open'>> {
-  const named = turn.message.confirm?.id;
   const facts = collectFacts(turn);
-  const waiting = questionsIn(turn.begun.pending).map((actions) => {
-    const [first] = actions;
-    const names_action = toQuestionId(first) === named;
-    const isMeant = named === undefined || names_action;
-    const answer = isMeant ? answerTo(actions, turn, texts) : { says: 'other' as const, confirmed: [] };
-    const { says } = answer;
-    const judged = judgeAnswer(first, { ...facts, says, names_action });
-    const isOld = judged !== 'foreign' && actions.some((action) => isOutdated(action, services));
-    return {
-      actions,
-      first,
-      names_action,
-      answer,
-      verdict: isOld ? ('withdrawn' as const) : judged,
-    };
-  });
-  for (const { actions, verdict } of waiting)
+  const judged = judgeQuestions(turn, facts, texts, services);
+  for (const { actions, verdict } of judged)
     if (verdict === 'withdrawn')
       for (const action of actions) await settleAction(action, 'withdrawn', turn, services);
-  // A button answers only the question that it names.
-  const meant = waiting.filter(({ names_action }) => named === undefined || names_action);
-  const answered =
-    meant.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
-    meant.find(({ verdict }) => verdict === 'sign_in');
-  const left = waiting.find(
+  const answered = findAnswered(judged, turn);
+  const left = judged.find(
     ({ first, verdict }) =>
       first.principal === facts.confirmer && (verdict === 'left' || verdict === 'sign_in'),
   );
   const open = left ? openQuestion(left.actions, turn) : null;
-  const verdict = answered?.verdict ?? waiting.at(0)?.verdict;
+  const verdict = answered?.verdict ?? judged.at(0)?.verdict;
   if (verdict !== undefined) line.reason = REASONS[verdict];
-  if (!answered) {
-    const ended =
-      named === undefined ? lapsedAnswer(turn, texts, line) : gone(named, turn, texts, services, line);
-    return { settlement: await ended, open };
-  }
-  const { actions, first } = answered;
-  line.detail = {
-    tool: first.tool,
-    action: toQuestionId(first),
-    ...(actions.length === 1 ? {} : { actions: actions.length }),
-  };
-  if (verdict === 'sign_in')
-    return { settlement: { kind: 'said', text: texts.say('confirm_sign_in') }, open };
+  if (answered) return { settlement: await settleAnswered(answered, turn, services, texts, line), open };
+  const named = turn.message.confirm?.id;
+  const settlement =
+    named === undefined ? lapsedAnswer(turn, texts, line) : gone(named, turn, texts, services, line);
+  return { settlement: await settlement, open };
+}
+
+/** A question that waits, and what the message means for it. */
+interface JudgedQuestion {
+  actions: AskedActions;
+  first: Action;
+  answer: Answer;
+  verdict: AnswerVerdict;
+}
+
+function judgeQuestions(
+  turn: Turn,
+  facts: ReturnType<typeof collectFacts>,
+  texts: LocalTexts,
+  services: Uses,
+): JudgedQuestion[] {
+  const named = turn.message.confirm?.id;
+  return questionsIn(turn.begun.pending).map((actions) => {
+    const [first] = actions;
+    const names_action = toQuestionId(first) === named;
+    const isMeant = named === undefined || names_action;
+    const answer = isMeant ? answerTo(actions, turn, texts) : { says: 'other' as const, confirmed: [] };
+    const judged = judgeAnswer(first, { ...facts, says: answer.says, names_action });
+    const isOld = judged !== 'foreign' && actions.some((action) => isOutdated(action, services));
+    return { actions, first, answer, verdict: isOld ? 'withdrawn' : judged };
+  });
+}
+
+/** The question that the message answers. A button answers only the question that it names. */
+function findAnswered(judged: readonly JudgedQuestion[], { message }: Turn): JudgedQuestion | undefined {
+  const named = message.confirm?.id;
+  const meant = judged.filter(({ first }) => named === undefined || toQuestionId(first) === named);
+  return (
+    meant.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
+    meant.find(({ verdict }) => verdict === 'sign_in')
+  );
+}
+
+async function settleAnswered(
+  { actions, first, answer: { confirmed }, verdict }: JudgedQuestion,
+  turn: Turn,
+  services: Uses,
+  texts: LocalTexts,
+  line: StepLine,
+): Promise<Settlement> {
+  const count = actions.length === 1 ? {} : { actions: actions.length };
+  line.detail = { tool: first.tool, action: toQuestionId(first), ...count };
+  if (verdict === 'sign_in') return { kind: 'said', text: texts.say('confirm_sign_in') };
   if (verdict === 'confirmed') {
-    const { confirmed } = answered.answer;
     if (confirmed.length < actions.length) line.detail.confirmed = confirmed.length;
     const others = actions.filter((action) => !confirmed.includes(action));
-    const settlement: Settlement = {
-      kind: 'confirmed',
-      actions: confirmed,
-      declined: others,
-      resumed: false,
-    };
-    return { settlement, open };
+    return { kind: 'confirmed', actions: confirmed, declined: others, resumed: false };
   }
   const isOurs = await answerQuestion({ confirmed: [], declined: actions }, turn, services);
-  const settlement: Settlement = isOurs ? declined(actions, turn, services, texts) : { kind: 'none' };
-  return { settlement, open };
+  return isOurs ? declined(actions, turn, services, texts) : { kind: 'none' };
 }
 
 /**
