@@ -78,21 +78,82 @@ interface Parts {
   settings: LlmSettings;
 }
 
-async function* converse(turn: AgentTurn, { models, instructions, settings }: Parts): AsyncGenerator<string> {
+/** How the model calls of a run have ended. */
+interface Ending {
+  /** Whether the person has been sent any text. */
+  said: boolean;
+  finishReason: string;
+  /** The model called tools in the last step, which must be text. */
+  outOfSteps: boolean;
+  /** What to tell the person if a budget is exhausted. */
+  exhausted: string | null;
+}
+
+async function* converse(turn: AgentTurn, parts: Parts): AsyncGenerator<string> {
+  const { keys } = parts.models;
   // Ends the model call if the reader of this generator stops early.
   const left = new AbortController();
-  const abortSignal = AbortSignal.any([turn.signal, left.signal]);
+  const ending: Ending = { said: false, finishReason: 'other', outOfSteps: false, exhausted: null };
+  const result = callModel(turn, parts, AbortSignal.any([turn.signal, left.signal]), () => ending.said);
+  try {
+    // Steps are paragraphs, so that the text before a tool call does not run into the text after it.
+    let paragraphEnded = false;
+    for await (const part of result.stream) {
+      switch (part.type) {
+        case 'text-delta':
+          if (part.text === '') break;
+          yield ending.said && paragraphEnded ? `\n\n${part.text}` : part.text;
+          ending.said ||= part.text.trim() !== '';
+          paragraphEnded = false;
+          break;
+        case 'start-step':
+          paragraphEnded = true;
+          break;
+        case 'tool-call':
+          if (part.invalid) noteRefusedCall(turn.meter, part);
+          break;
+        case 'error':
+          if (part.error instanceof BudgetExhausted) ending.exhausted = part.error.message;
+          else if (calledToolsAnyway(part.error)) ending.outOfSteps = true;
+          else throw modelFailure(part.error, keys);
+          break;
+        case 'abort':
+          turn.signal.throwIfAborted();
+          break;
+        case 'finish-step':
+          if (isIncomplete(part) && !ending.outOfSteps && ending.exhausted === null)
+            throw modelFailure(new Error('no finish reason'));
+          break;
+        case 'finish':
+          ending.finishReason = part.finishReason;
+          break;
+      }
+    }
+  } catch (error) {
+    turn.signal.throwIfAborted();
+    throw error instanceof AgentFailure ? error : modelFailure(error, keys);
+  } finally {
+    left.abort();
+  }
+  turn.signal.throwIfAborted();
+  const notice = conclude(ending, turn, parts.settings.AGENT_MAX_STEPS);
+  if (notice !== null) yield ending.said ? `\n\n${notice}` : notice;
+}
+
+function callModel(
+  turn: AgentTurn,
+  { models, instructions, settings }: Parts,
+  abortSignal: AbortSignal,
+  hasSpoken: () => boolean,
+) {
   const { AGENT_MAX_STEPS: maxSteps, AGENT_TEMPERATURE, AGENT_MAX_OUTPUT_TOKENS } = settings;
-  const { keys } = models;
-  let said = false;
-  const model = modelWithFallback(meteredModels(models, turn.meter), {
-    meter: turn.meter,
-    hasSpoken: () => said,
-    signal: abortSignal,
-    deadline: turn.deadline,
-  });
-  const result = streamText({
-    model,
+  return streamText({
+    model: modelWithFallback(meteredModels(models, turn.meter), {
+      meter: turn.meter,
+      hasSpoken,
+      signal: abortSignal,
+      deadline: turn.deadline,
+    }),
     instructions: systemPrompt(turn, instructions, new Date(turn.started_at)),
     messages: conversation(turn, settings.AGENT_HISTORY_TOKENS),
     tools: toolSet(turn.tools),
@@ -109,67 +170,33 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
     // Without this, the SDK prints the error, which contains the whole prompt. The error is also a part of the stream.
     onError: ({ error }) => {
       if (!calledToolsAnyway(error) && !(error instanceof BudgetExhausted))
-        turn.log.warn(describeModelError(error, keys), 'model call failed');
+        turn.log.warn(describeModelError(error, models.keys), 'model call failed');
     },
   });
+}
 
-  let finishReason = 'other';
-  let outOfSteps = false;
-  let exhausted: string | null = null;
-  try {
-    // Steps are paragraphs, so that the text before a tool call does not run into the text after it.
-    let paragraphEnded = false;
-    for await (const part of result.stream) {
-      switch (part.type) {
-        case 'text-delta':
-          if (part.text === '') break;
-          yield said && paragraphEnded ? `\n\n${part.text}` : part.text;
-          said ||= part.text.trim() !== '';
-          paragraphEnded = false;
-          break;
-        case 'start-step':
-          paragraphEnded = true;
-          break;
-        case 'tool-call':
-          if (part.invalid) noteRefusedCall(turn.meter, part);
-          break;
-        case 'error':
-          if (part.error instanceof BudgetExhausted) exhausted = part.error.message;
-          else if (calledToolsAnyway(part.error)) outOfSteps = true;
-          else throw modelFailure(part.error, keys);
-          break;
-        case 'abort':
-          turn.signal.throwIfAborted();
-          break;
-        case 'finish-step':
-          if (isIncomplete(part) && !outOfSteps && exhausted === null)
-            throw modelFailure(new Error('no finish reason'));
-          break;
-        case 'finish':
-          finishReason = part.finishReason;
-          break;
-      }
-    }
-  } catch (error) {
-    turn.signal.throwIfAborted();
-    throw error instanceof AgentFailure ? error : modelFailure(error, keys);
-  } finally {
-    left.abort();
-  }
-  turn.signal.throwIfAborted();
-  if (finishReason === 'tool-calls') outOfSteps = true;
-  if (exhausted !== null || outOfSteps) turn.reportWrites();
+/**
+ * @returns what the person must be told beside the text of the model; null if that text is the answer
+ * @throws AgentFailure if the model ended with an error
+ */
+function conclude(
+  { said, finishReason, ...ending }: Ending,
+  turn: AgentTurn,
+  maxSteps: number,
+): string | null {
+  const outOfSteps = ending.outOfSteps || finishReason === 'tool-calls';
+  if (ending.exhausted !== null || outOfSteps) turn.reportWrites();
   // Text before a tool call, such as "Let me look that up", is not an answer, so the notice is added.
-  if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
-  else if (outOfSteps) {
+  if (ending.exhausted !== null) return ending.exhausted;
+  if (outOfSteps) {
     noteEnding(turn.meter, 'steps_exhausted', { steps: maxSteps });
-    yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
-  } else if (finishReason === 'error') throw modelFailure(new Error('the model ended with an error'));
-  else {
-    const ending = ENDINGS[finishReason] ?? (said ? null : 'empty_answer');
-    if (ending !== null) noteEnding(turn.meter, ending);
-    if (!said) yield ending === 'content_filtered' ? FILTERED : NO_WORDS;
+    return OUT_OF_STEPS;
   }
+  if (finishReason === 'error') throw modelFailure(new Error('the model ended with an error'));
+  const reason = ENDINGS[finishReason] ?? (said ? null : 'empty_answer');
+  if (reason !== null) noteEnding(turn.meter, reason);
+  if (said) return null;
+  return reason === 'content_filtered' ? FILTERED : NO_WORDS;
 }
 
 function meteredModels({ first, fallback }: ChosenModels, meter: AgentTurn['meter']): Models {
