@@ -198,16 +198,19 @@ export interface PushChannel extends ChannelBase {
   codeUrl?(code: string): Promise<string | null> | string | null;
   /**
    * The `reply_to` of a private chat with a user, for texts that answer no message. Null if this is not the id of a user
-   * to whom the channel can write.
+   * to whom the channel can write. An error is logged, and counts as null.
    */
   privateChat?(user_id: string): JsonObject | null;
   /**
    * The session of the private chat with a user: `thread_id` and `channel_id` of the messages that the user writes there.
-   * Called after a text was sent to `privateChat`. Null if the channel does not know it.
+   * Called after a text was sent to `privateChat`. Null if the channel does not know it. An error counts as null.
    * @param thread_id a session in which the user has written
    */
   privateSession?(user_id: string, thread_id: string): PrivateSession | null;
-  /** An address that opens a private chat with the bot, for people who must sign in or send a code; null if the channel does not know its own name now. */
+  /**
+   * An address that opens a private chat with the bot, for people who must sign in or send a code; null if the channel
+   * does not know its own name now. An error counts as null.
+   */
   chatUrl?(): string | null;
 }
 

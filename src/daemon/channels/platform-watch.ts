@@ -54,11 +54,25 @@ export class PlatformWatch {
       ...(closeQuestion ? { closeQuestion: async (closed) => closeQuestion.call(channel, closed) } : {}),
       ...(typing ? { typing: async (reply_to) => typing.call(channel, reply_to) } : {}),
       ...(codeUrl ? { codeUrl: async (code) => codeUrl.call(channel, code) } : {}),
-      ...(privateChat ? { privateChat: (user_id) => privateChat.call(channel, user_id) } : {}),
-      ...(privateSession ? { privateSession: (...of) => privateSession.call(channel, ...of) } : {}),
-      ...(chatUrl ? { chatUrl: () => chatUrl.call(channel) } : {}),
+      ...(privateChat
+        ? { privateChat: (user_id) => this.#orNull(name, () => privateChat.call(channel, user_id)) }
+        : {}),
+      ...(privateSession
+        ? { privateSession: (...of) => this.#orNull(name, () => privateSession.call(channel, ...of)) }
+        : {}),
+      ...(chatUrl ? { chatUrl: () => this.#orNull(name, () => chatUrl.call(channel)) } : {}),
     };
     return { plugin, channel: push };
+  }
+
+  /** What a channel answers; null if it fails, since what the answer is for must not fail with it. */
+  #orNull<T>(name: string, ask: () => T | null): T | null {
+    try {
+      return ask();
+    } catch (err) {
+      this.#log.warn({ channel: name, err }, `the channel ${name} does not know how to reach a person`);
+      return null;
+    }
   }
 
   /** Begins the checks, and returns at once. */

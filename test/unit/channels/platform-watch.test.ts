@@ -156,3 +156,14 @@ it('the methods of a watched channel work even if the channel is an object of a 
   await channel.stop?.();
   expect(telex.said).toEqual(['started', 'sent', 'typing', 'closed', 'stopped']);
 });
+
+it('the platform watch logs what a channel throws when it is asked how to reach a person, and goes on', () => {
+  answers = [OK];
+  const fails = () => {
+    throw new Error('broken');
+  };
+  const channel = watched({ privateChat: fails, privateSession: fails, chatUrl: fails }) as PushChannel;
+  const reached = [channel.privateChat?.('u'), channel.privateSession?.('u', 't'), channel.chatUrl?.()];
+  expect(reached).toEqual([null, null, null]);
+  expect(lines).toEqual(Array(3).fill('warn the channel telex does not know how to reach a person'));
+});
