@@ -17,7 +17,14 @@ type Entry = {
   advice: string | ((error: Error & Detail) => string);
   exitCode: number;
 };
-type Detail = { code?: unknown; path?: unknown; address?: unknown; port?: unknown; cause?: unknown };
+type Detail = {
+  code?: unknown;
+  path?: unknown;
+  address?: unknown;
+  port?: unknown;
+  place?: unknown;
+  cause?: unknown;
+};
 
 /** Advice for a damaged store. */
 export const RESTORE =
@@ -77,18 +84,23 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   RestoreRefused: { advice: 'Name a file that `agentd backup` has written.', exitCode: EXIT.no },
   StoreDamaged: {
-    message: (error) => `the store is damaged: ${describeCause(error)}`,
+    message: (error) => `the store is damaged${at(error)}: ${describeCause(error)}`,
     advice: RESTORE,
     exitCode: EXIT.unavailable,
   },
+  StateDirectoryBlocked: {
+    message: (error) => `cannot open the store: ${describeCause(error)}`,
+    advice: 'Set STATE_DIR to a directory; `agentd config show` shows where its value comes from.',
+    exitCode: EXIT.unavailable,
+  },
   StoreBusy: {
-    message: () => 'another process holds the lock of the database',
+    message: (error) => `another process holds the lock of the database${at(error)}`,
     advice:
       'Repeat the command when that process has finished. It may be another command, such as `agentd person erase`, or a program that has opened the file.',
     exitCode: EXIT.unavailable,
   },
   StoreUnavailable: {
-    message: (error) => `cannot open the store: ${describeCause(error)}`,
+    message: (error) => `cannot open the store${at(error)}: ${describeCause(error)}`,
     advice: (error) =>
       withCertificateAdvice(
         'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis or Postgres, check REDIS_URL or DATABASE_URL, and that this machine reaches the server.',
@@ -201,8 +213,9 @@ export function describeCause(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
-function at({ path, address, port }: Detail): string {
+function at({ path, place, address, port }: Detail): string {
   if (typeof path === 'string') return ` (${path})`;
+  if (typeof place === 'string') return ` (${place})`;
   if (typeof address === 'string')
     return ` (${[address, port].filter((part) => part !== undefined).join(':')})`;
   return '';

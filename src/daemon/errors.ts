@@ -176,6 +176,9 @@ export class AgentdError extends Error {
 
 /** The store cannot be read or written now; callers try again (503). */
 export class StoreUnavailable extends AgentdError {
+  /** Which store it is, for an operator: the path of the file. Null if the cause says it, or if it is not known. */
+  place: string | null = null;
+
   constructor(cause: unknown) {
     super('unavailable', 'The store cannot be reached at the moment.', { retryAfter: 5, cause });
     this.name = 'StoreUnavailable';

@@ -185,5 +185,5 @@ it('the daemon does not start if its state cannot be stored, and says so with ex
   });
   expect(code).toBe(69);
   expect(stdout).toBe('');
-  expect(stderr).toContain('cannot open the store: ENOTDIR');
+  expect(stderr).toContain(`cannot open the store: ${inTheWay} is not a directory`);
 });

@@ -54,6 +54,9 @@ export async function withStore<T>(
   const store = await openStore(settings, options);
   try {
     return await work(store);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) error.place ??= store.description;
+    throw error;
   } finally {
     await store.close();
   }

@@ -41,6 +41,17 @@ export function makeDirectory(path: string, mode = 0o777, onMade?: (path: string
   return [path];
 }
 
+/** What keeps a path from being a directory: the path or one above it, if that exists and is none. Null if nothing does. */
+export function findObstacle(path: string): string | null {
+  try {
+    return statSync(path).isDirectory() ? null : path;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const parent = dirname(path);
+    return (code === 'ENOENT' || code === 'ENOTDIR') && parent !== path ? findObstacle(parent) : null;
+  }
+}
+
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

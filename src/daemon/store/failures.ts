@@ -8,6 +8,15 @@ export class StoreDamaged extends StoreUnavailable {
   }
 }
 
+/** STATE_DIR cannot be a directory, because a file is in its place or above it (exit code 69). Nothing was changed. */
+export class StateDirectoryBlocked extends StoreUnavailable {
+  /** @param file the path of the file. */
+  constructor(file: string) {
+    super(new Error(`${file} is not a directory`));
+    this.name = 'StateDirectoryBlocked';
+  }
+}
+
 /** The store has too little space left for new messages, which are refused (503). Answers are still stored. */
 export class StoreFull extends AgentdError {
   constructor() {

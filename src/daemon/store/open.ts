@@ -1,11 +1,14 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { StoreUnavailable } from '../errors.ts';
+import { findObstacle } from '../files/make-directory.ts';
 import type { Log } from '../process/log.ts';
 import { memoryBackend, sessionBackend } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Clock } from '../time/clock.ts';
 import { DAY_MS } from './bounds.ts';
 import { RESERVE_BYTES } from './disk.ts';
+import { StateDirectoryBlocked } from './failures.ts';
 import type { MemoryStore } from './memories/memories.ts';
 import type { Store } from './store.ts';
 
@@ -27,8 +30,11 @@ const QUIET = { debug() {} };
 /**
  * The file of the embedded store. A symbolic link is followed here, because the lock, the log and the copies of a store
  * must be next to the file itself: otherwise, two links to one file would be two stores.
+ * @throws StateDirectoryBlocked
  */
 function databasePath({ STATE_DIR }: Pick<Settings, 'STATE_DIR'>): string {
+  const obstacle = findObstacle(STATE_DIR);
+  if (obstacle !== null) throw new StateDirectoryBlocked(obstacle);
   const path = join(STATE_DIR, 'agentd.db');
   try {
     return lstatSync(path).isSymbolicLink() && existsSync(path) ? realpathSync(path) : path;
@@ -73,12 +79,18 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
     }
     case 'sqlite': {
       const { openSqliteStore } = await import('./kernels/sqlite/store.ts');
-      return openSqliteStore(databasePath(settings), {
-        ...options,
-        ...bounds,
-        reserveBytes: RESERVE_BYTES,
-        anonymousMax: settings.ANONYMOUS_STORE_BYTES,
-      });
+      const path = databasePath(settings);
+      try {
+        return openSqliteStore(path, {
+          ...options,
+          ...bounds,
+          reserveBytes: RESERVE_BYTES,
+          anonymousMax: settings.ANONYMOUS_STORE_BYTES,
+        });
+      } catch (error) {
+        if (error instanceof StoreUnavailable) error.place = `sqlite ${path}`;
+        throw error;
+      }
     }
   }
 }

@@ -28,15 +28,21 @@ const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 const INCREMENTAL = 2;
 
 /**
- * Creates the directory (0700) and an empty file (0600) if they are missing. An existing directory or file is not
- * changed. If root creates them, they are given to the owner of the directory above.
+ * Creates the directory of a database (0700) if it is missing. An existing directory is not changed. If root creates it,
+ * it is given to the owner of the directory above.
+ * @throws StoreUnavailable
  */
-export function createPrivateFile(path: string): void {
+export function createDirectoryOf(path: string): void {
   try {
     makePrivateDirectory(dirname(path), giveDirectoryToOwner);
   } catch (error) {
     throw new StoreUnavailable(error);
   }
+}
+
+/** Creates the directory, as `createDirectoryOf` does, and in the same way an empty file (0600). */
+export function createPrivateFile(path: string): void {
+  createDirectoryOf(path);
   try {
     // `wx` fails if the file exists. Opening and closing an existing file would drop the locks that this process holds
     // on it.

@@ -11,12 +11,12 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { giveDirectoryToOwner, giveToOwner, makePrivateDirectory } from '../../../files/make-directory.ts';
+import { giveToOwner } from '../../../files/make-directory.ts';
 import { systemClock } from '../../../time/clock.ts';
 import { endUnsent } from '../../actions/questions.ts';
 import { RestoreRefused } from '../../failures.ts';
 import { sync } from './backup.ts';
-import { emptyLog, openDatabase } from './database.ts';
+import { createDirectoryOf, emptyLog, openDatabase } from './database.ts';
 import { SqliteKernel } from './kernel.ts';
 import { layoutDifference } from './layout.ts';
 import { takeLock } from './lock.ts';
@@ -29,10 +29,10 @@ const COPIED_AT_ONCE = 1024 * 1024;
  * replaces the database in one step: after a crash, there is either the old database or the new one. The replaced
  * database is kept next to the new one.
  * @returns the path of the replaced database; null if there was none.
- * @throws StoreLocked, RestoreRefused
+ * @throws StoreLocked, RestoreRefused, StoreUnavailable
  */
 export async function restoreSqliteStore(path: string, file: string): Promise<string | null> {
-  makePrivateDirectory(dirname(path), giveDirectoryToOwner);
+  createDirectoryOf(path);
   const unlock = takeLock(path);
   const copy = `${path}.restored`;
   try {

@@ -1,0 +1,76 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { openStore } from '../../../src/daemon/store/open.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
+import { capture } from './captured-output.ts';
+import { stubSettings } from './stub-settings.ts';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-unusable-'));
+  stubSettings({ STATE_DIR: directory, SESSION_BACKEND: 'sqlite' });
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+async function agentd(...argv: string[]) {
+  const [stdout, stderr] = [capture(), capture()];
+  return { code: await runProgram(argv, { stdout, stderr }), stdout: stdout.text, stderr: stderr.text };
+}
+
+const COMMANDS = [
+  ['sessions', 'list'],
+  ['sessions', 'show', 'x'],
+  ['memory', 'list', '--sub', 'ada'],
+  ['person', 'show', '--sub', 'ada'],
+  ['keys', 'list'],
+  ['restore', 'backup.db'],
+];
+
+describe('a STATE_DIR that is a file', () => {
+  it.each(COMMANDS)('is named by `%s %s`', async (...argv) => {
+    const file = join(directory, 'notes.txt');
+    writeFileSync(file, 'keep me');
+    for (const STATE_DIR of [file, join(file, 'state')]) {
+      vi.stubEnv('STATE_DIR', STATE_DIR);
+      const { code, stdout, stderr } = await agentd(...argv);
+      expect([code, stdout]).toEqual([69, '']);
+      expect(stderr).toContain(`cannot open the store: ${file} is not a directory\nSet STATE_DIR to a`);
+    }
+    expect(readFileSync(file, 'utf8')).toBe('keep me');
+  });
+});
+
+it('a STATE_DIR in which nothing can be made is named by `restore`', async () => {
+  vi.stubEnv('STATE_DIR', '/proc/agentd');
+  const { code, stderr } = await agentd('restore', 'backup.db');
+  expect([code, stderr]).toEqual([69, expect.stringMatching(/cannot open the store: .*\/proc\/agentd'/)]);
+});
+
+describe('a damaged store', () => {
+  const damaged = (path: string) => `agentd: the store is damaged (sqlite ${path}): `;
+
+  it.each(COMMANDS.slice(0, -1))('is named with its path by `%s %s`', async (...argv) => {
+    const path = join(directory, 'agentd.db');
+    writeFileSync(path, 'no database at all, but long enough to be looked at'.repeat(200));
+    const { code, stdout, stderr } = await agentd(...argv);
+    expect([code, stdout, stderr]).toEqual([69, '', expect.stringContaining(damaged(path))]);
+  });
+
+  it('is named with its path if the damage is found later', async () => {
+    const store = await openStore(
+      { STATE_DIR: directory, SESSION_BACKEND: 'sqlite' } as Parameters<typeof openStore>[0],
+      { role: 'daemon', clock: systemClock },
+    );
+    await store.close();
+    const path = join(directory, 'agentd.db');
+    const bytes = readFileSync(path);
+    // The pages after the schema.
+    writeFileSync(path, bytes.fill(0xff, 2 * 4096));
+    const { code, stderr } = await agentd('sessions', 'list');
+    expect([code, stderr]).toEqual([69, expect.stringContaining(damaged(path))]);
+  });
+});
