@@ -278,6 +278,22 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect((await persons.show({ person: bob.person, link_keys: [] })).others.answers).toBe(2);
     });
 
+    it('stores nothing more about a code that was erased with its person or user', async () => {
+      const { linkCodes, inbox, traces } = store;
+      for (const by of ['person', 'user'] as const) {
+        const code = { code_id: `code of ${by}`, code_hash: by, person: ada.person, token: 'sealed' };
+        await linkCodes.create({ ...code, ttl_ms: HOUR });
+        const sender = { platform: PLATFORM, user_id: 'claimant', alias_id: null, name: null, locale: null };
+        await linkCodes.claim(by, { ...sender, reply_to: {}, message_id: null });
+        const of = by === 'person' ? { person: ada.person, link_keys: [] } : sender;
+        await (await test.beside()).persons?.erase(of);
+        const text = anInboxMessage({ reply: 'Connect?', message: null, link_code: code.code_id });
+        expect(await inbox.enqueue([text])).toEqual(['repeated']);
+        await traces.keep(aTrace(null, { request_id: code.code_id }), code.code_id);
+        expect([await inbox.find(text.id), await traces.find(code.code_id)]).toEqual([null, []]);
+      }
+    });
+
     it("erases the guard's counters of the users that are linked to a person", async () => {
       const persons = await fill();
       if (persons === null) return;

@@ -107,22 +107,27 @@ async function ask(
   const reason = code.state === 'claimed' ? await refuseClaim(notices.services, plugin, code) : null;
   const claims = claimsOfCode(code, notices.services);
   if (isNew || reason !== null)
-    await trace(arriving, message, {
-      verdict: reason === null ? 'ok' : 'refused',
-      reason: reason === null ? 'link_code_claimed' : `link_code_${reason}`,
-    });
+    await trace(
+      arriving,
+      message,
+      {
+        verdict: reason === null ? 'ok' : 'refused',
+        reason: reason === null ? 'link_code_claimed' : `link_code_${reason}`,
+      },
+      code.code_id,
+    );
   if (reason !== null) {
     const text = textsFor(notices, message, claims).say(`link_code_${reason}`);
-    await answer(arriving, message, text);
+    await answer(arriving, message, code, text);
   } else if (code.state !== 'claimed' || claims === null) {
-    await answer(arriving, message, textsFor(notices, message, null).say('link_code_gone'));
+    await answer(arriving, message, code, textsFor(notices, message, null).say('link_code_gone'));
   } else await sendQuestion(arriving, message, code, claims);
 }
 
 async function sendQuestion(
   arriving: Arriving,
   message: IncomingMessage,
-  { code_id, person }: LinkCode,
+  code: LinkCode,
   claims: Claims,
 ): Promise<void> {
   const texts = textsFor(arriving.notices, message, claims);
@@ -130,19 +135,20 @@ async function sendQuestion(
   const how = texts.say('link_code_how', { confirm, decline });
   const text = [texts.say('link_code_question', { email: quoted(claims.email) }), how].join('\n\n');
   const buttons = { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') };
-  const question = { id: code_id, begins_at: 0, how: how.length, ...buttons };
-  await answer(arriving, message, text, { question, written_for: person });
+  const question = { id: code.code_id, begins_at: 0, how: how.length, ...buttons };
+  await answer(arriving, message, code, text, { question, written_for: code.person });
 }
 
-/** Sends the answer to a message, once. */
+/** Sends the answer to a message about a code, once. */
 function answer(
   { notices }: Arriving,
   { platform, user_id, message_id, reply_to = {} }: IncomingMessage,
+  { code_id: link_code }: Pick<LinkCode, 'code_id'>,
   text: string,
   asks: Pick<Parameters<typeof sendNotice>[1], 'question' | 'written_for'> = {},
 ): Promise<void> {
   return sendNotice(notices, {
-    ...{ platform, user_id, reply_to, text, message_id: message_id ?? null },
+    ...{ platform, user_id, reply_to, text, link_code, message_id: message_id ?? null },
     ...asks,
   });
 }
@@ -211,10 +217,8 @@ async function settle(
   await endCollecting(services, worker, message.platform, message.user_id);
   const code = await linkCodes.answer(code_id, message, approve, message.message_id ?? null);
   if (code === null) return false;
-  await trace(arriving, message, {
-    verdict: 'ok',
-    reason: approve ? 'link_code_agreed' : 'link_code_declined',
-  });
+  const reason = approve ? 'link_code_agreed' : 'link_code_declined';
+  await trace(arriving, message, { verdict: 'ok', reason }, code_id);
   await report(arriving, message, code);
   return true;
 }
@@ -225,19 +229,18 @@ async function report(arriving: Arriving, message: IncomingMessage, code: LinkCo
   const { code_id, state } = code;
   const claims = claimsOfCode(code, notices.services);
   const texts = textsFor(notices, message, claims);
-  if (state === 'declined') return answer(arriving, message, texts.say('link_code_declined'));
+  if (state === 'declined') return answer(arriving, message, code, texts.say('link_code_declined'));
   if (state === 'claimed' && !code.sender_agreed)
     return claims === null ? undefined : sendQuestion(arriving, message, code, claims);
   const bound =
     state === 'used'
       ? await asBound(arriving, message, code)
       : await bindCode(notices.services, plugin, code_id);
-  if (bound.outcome === 'waiting') return answer(arriving, message, texts.say('link_code_on_site'));
-  if (bound.outcome === 'bound' || bound.outcome === 'refused')
-    await trace(arriving, message, {
-      verdict: bound.outcome === 'bound' ? 'ok' : 'refused',
-      reason: bound.outcome === 'bound' ? 'link_code_used' : `link_code_${bound.reason}`,
-    });
+  if (bound.outcome === 'waiting') return answer(arriving, message, code, texts.say('link_code_on_site'));
+  if (bound.outcome === 'bound')
+    await trace(arriving, message, { verdict: 'ok', reason: 'link_code_used' }, code_id);
+  if (bound.outcome === 'refused')
+    await trace(arriving, message, { verdict: 'refused', reason: `link_code_${bound.reason}` }, code_id);
   await noticeBound(notices, plugin.name, bound, code_id, message.message_id ?? null);
 }
 
@@ -275,13 +278,15 @@ async function trace(
   { notices: { services }, plugin, request_id }: Arriving,
   { thread_id, message_id, user_id }: IncomingMessage,
   line: Pick<TraceLine, 'verdict' | 'reason'>,
+  code_id: string | null = null,
 ): Promise<void> {
   const at = services.clock.now();
-  await services.store.traces.keep({
+  const record = {
     ...{ turn_id: timeOrderedId(at), request_id, session_id: thread_id },
     message_id: message_id ?? null,
     ...{ platform: plugin.name, user_id, started_at: at, finished_at: at },
     outcome: line.verdict === 'ok' ? 'answered' : (line.reason ?? line.verdict),
     lines: [{ at, step: 'link-code', ...line }],
-  });
+  };
+  await services.store.traces.keep(record, code_id);
 }

@@ -32,6 +32,8 @@ interface Notice {
   /** As in `NewInboxMessage`. */
   written_for?: PersonKey;
   /** As in `NewInboxMessage`. */
+  link_code?: string;
+  /** As in `NewInboxMessage`. */
   is_hint?: true;
 }
 
@@ -64,7 +66,7 @@ export async function noticeBound(
   const reply_to = claimantReplyTo(notices, claimant);
   if (reply_to === null) return;
   await sendNotice(notices, {
-    ...{ platform, user_id, reply_to, text },
+    ...{ platform, user_id, reply_to, text, link_code: code_id },
     message_id: message_id ?? `link-code:${code_id}`,
     ...(bound.outcome === 'bound' ? { written_for: bound.code.person } : {}),
   });

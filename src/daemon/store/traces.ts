@@ -10,8 +10,11 @@ interface TraceUser {
 }
 
 export interface TraceStore {
-  /** Stores a trace that is not stored with a turn. */
-  keep(trace: TraceRecord): Promise<void>;
+  /**
+   * Stores a trace that is not stored with a turn.
+   * @param link_code the id of the link code that it is about. If the code was erased, the trace is not stored.
+   */
+  keep(trace: TraceRecord, link_code?: string | null): Promise<void>;
   /**
    * Stores the trace of a refused request. Anybody can send such requests, so their traces have a separate limit.
    * Beyond it, only the oldest traces of refused requests are deleted.
@@ -30,7 +33,7 @@ export interface TraceStore {
   findOf(user: TraceUser): Promise<TraceRecord[]>;
 }
 
-/** Erased sessions and turns, by `erasedKey`. */
+/** Erased sessions, turns and link codes, by `erasedKey`. */
 const ERASED: Kind<{ expires_at: number }> = {
   name: 'erased',
   expires: ({ expires_at }) => expires_at,
@@ -47,8 +50,9 @@ export function isErased(tx: Tx, ids: readonly (string | null)[]): boolean {
 }
 
 /**
- * How long ids of erased sessions and messages are remembered, ms. During this time, a run that was under way during
- * the erasure cannot store its turn, its trace, or the answer of its key.
+ * How long ids of erased sessions, messages and link codes are remembered, ms. During this time, a run that was under way
+ * during the erasure cannot store its turn, its trace, or the answer of its key; nor can what was about to be told about a
+ * code be stored.
  */
 const ERASED_MS = 60 * 60 * 1000;
 
@@ -126,7 +130,10 @@ export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
   const newest = async (query: Omit<RingQuery<KeptTrace>, 'limit'>) =>
     (await findInBoth({ ...query, limit: TRACES_FOUND_MAX })).slice(-TRACES_FOUND_MAX);
   return {
-    keep: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.answered, trace)),
+    keep: (trace, link_code = null) =>
+      kernel.step((tx) => {
+        if (!isErased(tx, [link_code])) keepUnlessErased(tx, rings.answered, trace);
+      }),
     keepRefused: (trace, client = null) =>
       kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace, client)),
     recent: (limit) => findInBoth({ limit }),

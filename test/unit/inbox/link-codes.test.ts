@@ -22,6 +22,7 @@ import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { WRONG_MAX } from '../../../src/daemon/store/links/link-codes.ts';
+import type { PersonSelector } from '../../../src/daemon/store/persons/persons.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
@@ -512,5 +513,48 @@ describe('a code on which both have agreed', () => {
     await say('yes');
     expect(await linked()).toBe(undefined);
     expect((await codeNow())?.state).toBe('expired');
+  });
+});
+
+describe('an erasure at the moment in which a code', () => {
+  type Method = 'claim' | 'answer' | 'bind';
+  /** Erases as soon as this step on the code is done, before anything else. */
+  function eraseAfter(method: Method, of: PersonSelector): void {
+    const { linkCodes, persons } = services.store;
+    const original = linkCodes[method] as (...args: unknown[]) => Promise<unknown>;
+    vi.spyOn(linkCodes, method as 'claim').mockImplementationOnce(async (...args) => {
+      const outcome = await original(...args);
+      await persons?.erase(of);
+      return outcome as never;
+    });
+  }
+
+  const bound = async () => {
+    await say(made.code);
+    await confirm();
+    return say('yes');
+  };
+  const declined = async () => {
+    await say(made.code);
+    return say('no');
+  };
+
+  it.each<[string, Method, () => Promise<unknown>, string[]]>([
+    ['is claimed', 'claim', () => say(made.code), []],
+    ['is declined', 'answer', declined, []],
+    ['leads to a link', 'bind', bound, ['telex:jwt:u1']],
+  ])('%s wins: nothing about it is stored afterwards', async (_, method, act, link_keys) => {
+    for (const selector of [
+      { person: ADA, link_keys },
+      { platform: 'telex', user_id: 'u1' },
+    ]) {
+      made = await make();
+      eraseAfter(method, selector);
+      await act();
+      expect([await kept(), await codeNow()]).toEqual([[], null]);
+      const ofUser = await services.store.persons?.show({ platform: 'telex', user_id: 'u1' });
+      const counted = { ...ofUser?.others, seen_messages: 0, guard: 0 };
+      if ('platform' in selector) expect(new Set(Object.values(counted))).toEqual(new Set([0]));
+    }
   });
 });

@@ -10,7 +10,7 @@ import { checkMessage } from '../limits/guard.ts';
 import { moveQuestion } from '../links/waiting-questions.ts';
 import type { TurnChanges } from '../sessions/turns.ts';
 import { stepsOf } from '../steps.ts';
-import { keepTrace, type TraceRings } from '../traces.ts';
+import { isErased, keepTrace, type TraceRings } from '../traces.ts';
 import { afterVerdict } from './after-verdict.ts';
 import { collectTurn } from './collect-turn.ts';
 import type {
@@ -80,7 +80,8 @@ function enqueue(
   { inboxMax }: InboxBounds,
 ): ('kept' | 'repeated')[] | null {
   const names = new Set<string>();
-  const isNew = messages.map(({ platform, message_id }) => {
+  const isNew = messages.map(({ platform, message_id, link_code = null }) => {
+    if (isErased(tx, [link_code])) return false;
     const name = JSON.stringify([platform, message_id]);
     if (message_id === null) return true;
     if (names.has(name) || seenMessage(tx, platform, message_id).id !== null) return false;

@@ -13,8 +13,8 @@ import type { Outage } from './outages.ts';
 export interface InboxStore {
   /**
    * Stores messages in the given order; atomic over all of them, and durable when it resolves. `repeated`: the
-   * platform's `message_id` was stored within the last 7 days, so the message is not stored again. Null if the inbox is
-   * full: no message is stored.
+   * platform's `message_id` was stored within the last 7 days, so the message is not stored again; nor is a text about a
+   * link code that was erased. Null if the inbox is full: no message is stored.
    */
   enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null>;
   /**
@@ -194,6 +194,8 @@ export interface NewInboxMessage {
    * it is about nobody.
    */
   written_for?: PersonKey;
+  /** The id of the link code that the text is about. If the code is erased before the text is stored, it is not stored. */
+  link_code?: string;
   /** The question at the end of `reply`. */
   question?: StoredQuestion | null;
   sent_at: number;

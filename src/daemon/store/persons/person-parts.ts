@@ -154,7 +154,15 @@ const LEADING: readonly Part[] = [
     (match, { record }) => match.stream(record),
     (tx, { doc }) => dropStream(tx, doc.record),
   ),
-  leading(LINK_CODE, 'link_codes', (match, code) => match.code(code)),
+  leading(
+    LINK_CODE,
+    'link_codes',
+    (match, code) => match.code(code),
+    (tx, { key }) => {
+      tx.delete(LINK_CODE, key);
+      noteErased(tx, key);
+    },
+  ),
 ];
 
 const LATER: readonly Part[] = [
