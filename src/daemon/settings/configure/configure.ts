@@ -22,7 +22,7 @@ import {
   checkStoreSettings,
   checkTogether,
 } from './cross-checks.ts';
-import { type ConfigurationFiles, listFiles } from './files.ts';
+import { type ConfigurationFiles, listFiles, missingFiles } from './files.ts';
 import { type Merged, mergeRunning, type RunningConfiguration } from './running.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
@@ -180,6 +180,7 @@ export async function inspectConfiguration(
   );
   const problems = [
     ...sources.problems,
+    ...(running ? missingFiles(sources, running) : []),
     ...certain(
       [
         ...checked.problems,

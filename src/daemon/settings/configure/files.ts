@@ -4,7 +4,8 @@ import { listedKeys } from '../../identity/keys.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
 import type { Validation } from '../check.ts';
 import { DEFAULT_ENV_FILE } from '../env-file.ts';
-import type { ConfigLocation, Sources } from '../sources.ts';
+import { createProblem, type SettingProblem } from '../problem.ts';
+import type { ConfigLocation, Layer, Sources } from '../sources.ts';
 
 /** The absolute paths of the files that a configuration consists of. Some of them may not exist. */
 export interface ConfigurationFiles {
@@ -12,13 +13,17 @@ export interface ConfigurationFiles {
   read: readonly string[];
   /** The files that settings name: instructions, public keys, documents and modules of tools. */
   named: readonly string[];
+  /** The env file and the configuration file, each if it sets anything. */
+  setting: readonly SettingFile[];
 }
+
+type SettingFile = Pick<Layer, 'kind' | 'source'>;
 
 /** The usual name of the configuration file, which may be written while a daemon runs. */
 const USUAL_FILE = 'agentd.yaml';
 
 export function listFiles({
-  sources: { layers },
+  sources,
   tools,
   agents,
   validation,
@@ -30,6 +35,7 @@ export function listFiles({
   validation: Pick<Validation, 'value'>;
   location: ConfigLocation;
 }): ConfigurationFiles {
+  const { layers } = sources;
   const paths = layers.flatMap(({ path, fromFile }) => [
     ...(path ? [path] : []),
     ...(fromFile?.values() ?? []),
@@ -48,7 +54,38 @@ export function listFiles({
   return {
     read: [...new Set([...paths, ...absent])],
     named: [...new Set([...named, ...tools.flatMap(listEntryFiles)])],
+    setting: settingFiles(sources),
   };
+}
+
+function settingFiles({ layers, structured, plugins }: Sources): SettingFile[] {
+  const inFile = [...structured.values(), ...plugins].map(({ source }) => source);
+  return layers
+    .filter(({ kind }) => kind === 'env-file' || kind === 'file')
+    .filter(({ values, source }) => values.size > 0 || inFile.includes(source))
+    .map(({ kind, source }) => ({ kind, source }));
+}
+
+/**
+ * A file that sets nothing any more, while a daemon runs with its settings. It is probably being replaced, or is lost;
+ * without its settings, the daemon could check less than before, such as no issuer of tokens.
+ */
+export function missingFiles(
+  sources: Sources,
+  { files: { setting } }: { files: Pick<ConfigurationFiles, 'setting'> },
+): SettingProblem[] {
+  // A file that cannot be read has its own problem.
+  if (sources.problems.length > 0) return [];
+  const present = new Set(settingFiles(sources).map(({ kind }) => kind));
+  return setting
+    .filter(({ kind }) => !present.has(kind))
+    .map(({ source }) =>
+      createProblem(
+        source,
+        'is missing or empty, but the daemon runs with its settings',
+        'a file with settings; a restart does without it',
+      ),
+    );
 }
 
 /** Longest path, in characters. Longer values are texts. */

@@ -2,12 +2,14 @@ import type { SettingValue } from '../../../channel/index.ts';
 import type { EffectiveSetting } from '../check.ts';
 import type { KnownRecord } from '../records/record.ts';
 import { Secret } from '../secret.ts';
+import type { ConfigurationFiles } from './files.ts';
 
 /** The configuration with which a daemon runs, for a reload. */
 export interface RunningConfiguration {
   effective: readonly EffectiveSetting[];
   /** The value of `NODE_ENV`. It does not change while the daemon runs. */
   environment: string;
+  files: Pick<ConfigurationFiles, 'setting'>;
 }
 
 /** What a reload makes of the settings. */
