@@ -42,6 +42,9 @@ const NETWORK = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|TimeoutError|U
 /** Codes of the embedded store for a lock that another process holds. */
 const BUSY = /^SQLITE_BUSY/;
 
+/** Codes of the system for a file that could not be written. */
+const NO_ROOM = /^(?:ENOSPC|EDQUOT|EFBIG|EROFS)$/;
+
 /**
  * Known errors, by code or name. The causes of an error are looked up, too, outermost first.
  */
@@ -82,7 +85,13 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: 'Name a new file in a directory that this user can write, on a volume with enough space.',
     exitCode: EXIT.no,
   },
-  RestoreRefused: { advice: 'Name a file that `agentd backup` has written.', exitCode: EXIT.no },
+  RestoreRefused: {
+    advice: ({ cause }) =>
+      NO_ROOM.test(String((cause as Detail | undefined)?.code))
+        ? 'Check that the disk of STATE_DIR has free space, and that this user can write there.'
+        : 'Name a file that `agentd backup` has written.',
+    exitCode: EXIT.no,
+  },
   StoreDamaged: {
     message: (error) => `the store is damaged${at(error)}: ${describeCause(error)}`,
     advice: RESTORE,

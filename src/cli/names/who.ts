@@ -28,13 +28,15 @@ export const WHO_ARGUMENT = {
  * Who a command is about: the person of `--sub` (with `--iss` and `--tenant`) or, without `--sub`, the platform's user
  * in the first argument. The user's id is converted to the spelling under which the channel stores it.
  * @returns the person or user, null if nobody is named; and the other arguments
- * @throws CliError (2) if the argument is not a user of a channel, or --iss or --tenant is given without --sub
+ * @throws CliError (2) if the argument is not a user of a channel, --sub is empty, or --iss or --tenant is given without --sub
  */
 export async function readWho(
   args: readonly string[],
   options: WhoOptions,
 ): Promise<{ who: Who | null; rest: readonly string[] }> {
   const { sub, iss, tenant } = options;
+  // A script whose variable is not set asks about nobody, and would take the empty answer for that of a person.
+  if (sub === '') throw usageError('--sub is empty', 'Name the person with the `sub` of their tokens.');
   if (sub !== undefined) {
     const claims = {
       sub,

@@ -142,6 +142,7 @@ test('actions list also shows actions that no key can decrypt', async () => {
 test.each([
   ['a word that names nobody', ['ada'], /is not a platform's user\n.*such as teamchat:U0ADA/],
   ['a tenant without a person', ['--tenant', 'acme'], /--iss and --tenant need --sub/],
+  ['an empty person', ['--sub', ''], /--sub is empty/],
   ['a person and a user', ['--sub', 'ada', `${EXAMPLE.channel}:U3`], /both --sub and 'teamchat:U3' say whom/],
   ['a channel that does not exist', ['nochannel:foo'], /there is no channel 'nochannel'\nThe channels are /],
   ['an invalid time', ['--since', 'yesterday'], /--since takes/],

@@ -5,6 +5,7 @@ import { explainError, reportError } from '../../../src/cli/report-error.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 import {
+  RestoreRefused,
   StoreDamaged,
   StoreLocked,
   StoreMissing,
@@ -151,6 +152,13 @@ it('the advice for a port in use suits every way to start', () => {
   const { advice } = explainError(coded('EADDRINUSE', { address: '127.0.0.1', port: 8080 }));
   expect(advice).toContain('`PORT=8081` before the command');
   expect(advice).not.toContain('agentd serve');
+});
+
+it('the advice for a backup that cannot be restored says which file or directory is the cause', () => {
+  const advice = (cause: Error) => explainError(new RestoreRefused('/x/b.db', 'why', { cause })).advice;
+  expect(advice(coded('EROFS', { path: '/x/agentd.db.restored' }))).toMatch(/STATE_DIR has free space/);
+  expect(advice(coded('ENOSPC'))).toMatch(/STATE_DIR has free space/);
+  expect(advice(coded('EACCES', { path: '/x/b.db' }))).toMatch(/^Name a file/);
 });
 
 describe('the advice for a wrong configuration', () => {
