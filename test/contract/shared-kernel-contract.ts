@@ -146,6 +146,22 @@ export function sharedKernelContract(server: KernelServer): void {
       expect(keys).toHaveLength(30);
     });
 
+    it('take the documents of an index in its order, also if they put them at its end', async () => {
+      const [kernel] = (await server.kernels(1)) as [Kernel];
+      const names = Array.from({ length: 20 }, (_, n) => `place ${n}`);
+      await kernel.step((tx) => {
+        for (const [n, key] of names.entries()) tx.put(COUNTER, key, { n, group: 'round' });
+      });
+      const next = (tx: Tx) => {
+        const [found] = tx.first(COUNTER, 'round', 1);
+        if (found === undefined) throw new Error('the index is empty');
+        tx.put(COUNTER, found.key, { ...found.doc, n: found.doc.n + names.length });
+        return found.key;
+      };
+      const taken = await Promise.all(names.map(() => kernel.step(next)));
+      expect(taken.sort()).toEqual(names.sort());
+    });
+
     it('never see documents of different moments, even if they need several trips', async () => {
       const [reader, writer] = (await server.kernels(2)) as [Kernel, Kernel];
       await writer.step((tx) => {

@@ -151,21 +151,24 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
     const since = answer ? this.changesSince(answer, of) : [];
     const changes = new Map([...since, ...own].map((change) => [change.key, change]));
     if (changes.size === 0) return rows.slice(0, limit).map(([key, { doc }]) => ({ key, doc: doc as T }));
-    const stored = rows
-      .filter(([key]) => !changes.has(key))
-      .map(([key, row]) => ({ key, after: row, entries: listEntries(of, row.doc) }));
-    const found = [...stored, ...changes.values()]
-      .flatMap(({ key, after, entries }) => {
-        const entry = after.isAlive(this.now) ? entries.find(([name]) => name === index) : undefined;
-        if (entry === undefined) return [];
-        const [, score, tie = 0] = entry;
-        return [{ key, doc: after.doc as T, score, tie }];
-      })
+    const stored = rows.map(([key, row]) => ({ key, after: row, entries: listEntries(of, row.doc) }));
+    const locate = ({ key, after, entries }: Pick<Changed<Version>, 'key' | 'after' | 'entries'>) => {
+      const entry = entries.find(([name]) => name === index);
+      if (entry === undefined) return [];
+      const [, score, tie = 0] = entry;
+      return [{ key, after, score, tie }];
+    };
+    const found = [...stored.filter(({ key }) => !changes.has(key)), ...changes.values()]
+      .flatMap(locate)
+      .filter(({ after }) => after.isAlive(this.now))
       .sort(comparePlaces)
       .slice(0, limit);
-    // Other steps have taken documents out of a range that goes on.
-    if (answer && rows.length >= answer.n && found.length < limit) this.miss(read);
-    return found.map(({ key, doc }) => ({ key, doc }));
+    const [end] = answer && rows.length >= answer.n ? stored.slice(-1).flatMap(locate) : [];
+    const last = found.at(-1);
+    // If the range goes on, others may come before what is found behind its end.
+    if (end && (found.length < limit || (last && comparePlaces({ ...last, key: end.key }, end) > 0)))
+      this.miss(read);
+    return found.map(({ key, after }) => ({ key, doc: after.doc as T }));
   }
 
   count(kind: Kind<never, unknown>, index: string): number {
