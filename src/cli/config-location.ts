@@ -84,7 +84,8 @@ export async function readDevSettings(cwd: string): Promise<Record<string, strin
     const values = parseEnv(await readFile(join(cwd, DEV_FILE), 'utf8'));
     return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value ?? '']));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw error;
   }
 }

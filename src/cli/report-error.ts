@@ -42,6 +42,12 @@ const NETWORK = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|TimeoutError|U
 /** Codes of the embedded store for a lock that another process holds. */
 const BUSY = /^SQLITE_BUSY/;
 
+const fileInTheWay: Entry = {
+  message: (error) => `a file is in the way${at(error)}`,
+  advice: 'Move the file away, or run the command in another directory.',
+  exitCode: EXIT.unavailable,
+};
+
 /** Codes of the system for a file that could not be written. */
 const NO_ROOM = /^(?:ENOSPC|EDQUOT|EFBIG|EROFS)$/;
 
@@ -134,6 +140,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
       'Run the command as the user that the daemon runs as. A port below 1024 requires special privileges.',
     exitCode: EXIT.config,
   },
+  EEXIST: fileInTheWay,
+  ENOTDIR: fileInTheWay,
   ENOSPC: {
     message: (error) => `no space left on the device${at(error)}`,
     advice: 'Free space on the disk of STATE_DIR and LOG_FILE.',

@@ -50,6 +50,15 @@ it('a STATE_DIR in which nothing can be made is named by `restore`', async () =>
   expect([code, stderr]).toEqual([69, expect.stringMatching(/cannot open the store: .*\/proc\/agentd'/)]);
 });
 
+it.each([
+  [['serve', '--dev'], 69, 'agentd: a file is in the way ('],
+  [['simulate', 'msgbot', 'Hello'], 78, 'agentd: the configuration has'],
+] as const)('a file in the place of .agentd is no defect of `%s`', async (argv, exit, message) => {
+  writeFileSync(join(directory, '.agentd'), '');
+  const { code, stderr } = await agentd(...argv);
+  expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
+});
+
 describe('a damaged store', () => {
   const damaged = (path: string) => `agentd: the store is damaged (sqlite ${path}): `;
 
