@@ -16,6 +16,11 @@ export interface RecordedRun {
   /** The digest of instructions, tools and model (`agentDigest`). */
   agent_digest: string;
   given: GivenTurn;
+  /**
+   * The texts in the claims of the person, also in those that the run was not told, so that none of them is left in a
+   * case that is made of the recording.
+   */
+  claims?: readonly string[];
   /** The tools that were offered. */
   tools: readonly { name: string; effect: 'read' | 'write' }[];
   /** The messages of all prompts, each once. */

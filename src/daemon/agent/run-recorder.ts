@@ -6,7 +6,7 @@ const PROMPTS_MAX = 8_388_608;
 
 type Ended = Pick<
   RecordedRun,
-  'agent_digest' | 'turn_id' | 'request_id' | 'runtime' | 'reply' | 'outcome' | 'warnings'
+  'agent_digest' | 'turn_id' | 'request_id' | 'runtime' | 'claims' | 'reply' | 'outcome' | 'warnings'
 >;
 
 /** Notes what one run sees and says (RECORD_RUNS). It is unmasked until it is stored. */

@@ -79,11 +79,12 @@ function collectValues({ as, recorded, before, remembered, say }: Record<string,
   return [claims, members(recorded), members(before), remembered, say];
 }
 
-function collect(recording: Recording, { given, tool_calls }: RecordedRun): Placeholders {
+function collect(recording: Recording, { given, claims = [], tool_calls }: RecordedRun): Placeholders {
   const placeholders = new Placeholders();
   placeholders.claim(given.person);
   placeholders.claim(given.principal);
   placeholders.claim(given.claimed);
+  placeholders.claim(claims);
   const { turn_id, request_id, message_id, session_id, session_tag, users, turns } = recording;
   const speakers = [given.speaker, ...given.history.map(({ speaker }) => speaker)];
   for (const id of [

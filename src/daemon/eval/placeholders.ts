@@ -1,3 +1,5 @@
+import { stringsIn } from '../syntax/json.ts';
+
 /** What was replaced, by its kind. `word`: a part of a name or of a result that looks like a name or a code. */
 type ReplacedKind = 'claim' | 'id' | 'email' | 'number' | 'result' | 'word';
 
@@ -195,13 +197,6 @@ function escaped(text: string): string {
 /** Matches only between characters that belong to no word. */
 function whole(pattern: string): string {
   return String.raw`(?<![\p{L}\p{N}])${pattern}(?![\p{L}\p{N}])`;
-}
-
-export function stringsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(stringsIn);
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap(stringsIn);
 }
 
 function numbersIn(value: unknown): string[] {

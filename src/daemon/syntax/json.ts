@@ -117,3 +117,11 @@ export function mapTexts(value: unknown, replace: (text: string) => string): unk
     Object.entries(value).map(([name, member]) => [replace(name), mapTexts(member, replace)]),
   );
 }
+
+/** All texts in a value, at any depth, without the names of members. */
+export function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(stringsIn);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(stringsIn);
+}

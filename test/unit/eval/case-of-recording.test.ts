@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { RecordedRun } from '../../../src/daemon/agent/recording.ts';
 import { caseOfRecording } from '../../../src/daemon/eval/case-of-recording.ts';
-import { Placeholders, stringsIn } from '../../../src/daemon/eval/placeholders.ts';
+import { Placeholders } from '../../../src/daemon/eval/placeholders.ts';
 import { readCases } from '../../../src/daemon/eval/read-cases.ts';
 import type { Recording } from '../../../src/daemon/store/recordings.ts';
+import { stringsIn } from '../../../src/daemon/syntax/json.ts';
 import { aRecording } from '../../contract/fixtures.ts';
 import { isThorough } from '../../support/effort.ts';
 
@@ -106,6 +107,12 @@ describe('a case of a recording', () => {
       ],
     });
     expect(replaced).toContainEqual({ kind: 'number', value: '1004', placeholder: '9999' });
+  });
+
+  it('has no claim that the run was not told', () => {
+    const run = aRun({ ...ADA, text: 'The order of Analytical Engines Ltd' }, []);
+    const { yaml, left } = made({ ...run, claims: ['Analytical Engines Ltd', 'ada@shop.example'] });
+    expect([yaml.includes('Analytical'), left]).toEqual([false, []]);
   });
 
   it('replaces in one pass, the longest value first, so that no value of a placeholder is replaced again', () => {

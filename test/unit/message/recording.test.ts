@@ -81,6 +81,7 @@ describe('the recording of a run', () => {
       ...{ version: 1, turn_id, runtime: 'builtin', outcome: 'answered', warnings: [] },
       ...{ said: 'It is order 7.', reply: 'It is order 7.' },
       agent_digest: one.services.agents.last.digest(),
+      claims: ['ada', 'ada@example.com'],
       given: {
         ...{ text: 'Where is it?', memories: [], person: { email: 'ada@example.com' } },
         history: [{ user: 'Hello', reply: 'Hi.' }],

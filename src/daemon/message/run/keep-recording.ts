@@ -4,6 +4,7 @@ import { AgentdError } from '../../errors.ts';
 import { sessionTag } from '../../session/session.ts';
 import { ClaimLost } from '../../store/failures.ts';
 import type { NewRecording } from '../../store/recordings.ts';
+import { stringsIn } from '../../syntax/json.ts';
 import type { TraceLine } from '../../trace/trace-record.ts';
 import type { Services } from '../services.ts';
 import type { Answered, Answering, Locked, Resolved } from '../turn.ts';
@@ -34,6 +35,7 @@ async function store(turn: Turn, outcome: string, services: Services): Promise<v
   const warnings = listWarnings(turn.trace.finished());
   const run = recording.recorder.end({
     agent_digest: turn.agent_digest,
+    ...(principal?.person ? { claims: stringsIn(principal.claims) } : {}),
     ...{ turn_id, request_id, runtime: runtimeName(settings), reply: turn.reply ?? null, outcome, warnings },
   });
   if (!run || !session || !principal) return;
