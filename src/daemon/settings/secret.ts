@@ -137,15 +137,16 @@ const HELD_BACK_MAX = 16_384;
  */
 const BEGINNING = /e(?:$|[yw](?:$|[JAo0k]))/;
 
-function possibleToken(text: string): number {
+/** Where an end begins that may be the beginning of a token, or is half of a character; -1 if there is none. */
+function unfinishedEnd(text: string): number {
   const run = text.search(LAST_RUN);
   const begin = run === -1 ? -1 : text.slice(run).search(BEGINNING);
-  return begin === -1 ? -1 : run + begin;
+  return begin === -1 ? text.search(/[\ud800-\udbff]$/) : run + begin;
 }
 
 /**
  * Masks the tokens of a text that arrives in pieces, wherever it is cut: the possible beginning of a token is held
- * back.
+ * back, and so is half of a character.
  */
 export class StreamMask {
   #held = '';
@@ -153,7 +154,7 @@ export class StreamMask {
   /** @returns the text that can be shown so far. */
   push(piece: string): string {
     const text = this.#held + piece;
-    const begin = text.length > HELD_BACK_MAX ? -1 : possibleToken(text);
+    const begin = text.length > HELD_BACK_MAX ? -1 : unfinishedEnd(text);
     this.#held = begin === -1 ? '' : text.slice(begin);
     return maskPlain(begin === -1 ? text : text.slice(0, begin));
   }

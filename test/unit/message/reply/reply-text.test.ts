@@ -160,6 +160,12 @@ describe('a reply that nothing follows', () => {
     expect(sent.join('')).toBe('one <b> two ');
   });
 
+  it('is passed on in whole characters, wherever the pieces end', () => {
+    const { reply, sent } = replyOf(['a\ud83d', '\ude00b', 'c\ud83d'], false);
+    reply.end();
+    expect([sent, reply.text]).toEqual([['a', '😀b', 'c', '\ufffd'], 'a😀bc\ufffd']);
+  });
+
   it('is passed on without its end, which comes with the complete reply', () => {
     const { reply, sent } = replyOf(['Fine. <b>']);
     reply.end();
