@@ -1,3 +1,5 @@
+import { SENTENCE_SIGNS, SENTENCE_WITHIN } from './tokens.ts';
+
 /**
  * Limits the work of the parser. The parser drops text that is nested too deeply, and from every open bracket it
  * searches to the end of the block. People and models need little nesting and few brackets, so further signs are hidden
@@ -147,11 +149,21 @@ export function stripReserved(text: string): string {
 
 /** Maximum number of characters that are parsed at once. This limits how long the parser blocks the event loop. */
 const MAX_PART = 16_000;
+const [SHORTEST, LONGEST] = [MAX_PART / 4, MAX_PART / 2];
+/** A piece of a very long line. */
+const PIECE = new RegExp(
+  [
+    `[^]{${SHORTEST},${LONGEST}}(?:(?=\\s|$)(?<=${SENTENCE_SIGNS})\\s?|${SENTENCE_WITHIN.source})`,
+    `[^]{1,${LONGEST}}(?:\\s|$)`,
+    `[^]{1,${LONGEST}}`,
+  ].join('|'),
+  'gu',
+);
 
 /**
  * Splits Markdown into parts that can be parsed one after the other. It splits between an empty line and a line without
- * indentation if possible, otherwise before any line, otherwise between the words of a very long line. A code block
- * that is split becomes a code block in both parts.
+ * indentation if possible, otherwise before any line, otherwise between the sentences or words of a very long line.
+ * A code block that is split becomes a code block in both parts.
  */
 export function splitSource(text: string): string[] {
   if (text.length <= MAX_PART) return [text];
@@ -182,9 +194,7 @@ export function splitSource(text: string): string[] {
 }
 
 function inShorterLines(line: string): string[] {
-  return line.length <= MAX_PART
-    ? [line]
-    : (line.match(new RegExp(`[^]{1,${MAX_PART / 2}}(?:\\s|$)|[^]{1,${MAX_PART / 2}}`, 'gu')) ?? []);
+  return line.length <= MAX_PART ? [line] : (line.match(PIECE) ?? []);
 }
 
 export function isClosing(line: string, opening: string): boolean {

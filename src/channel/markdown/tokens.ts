@@ -27,10 +27,11 @@ export interface Blank {
 export const CUT = { word: 0, sentence: 1, line: 2, paragraph: 3 } as const;
 type Cut = (typeof CUT)[keyof typeof CUT];
 
-/** The end of a sentence, with closing quotes and brackets. */
-const SENTENCE_END = /[.!?…。！？｡؟۔।]["'”’»)\]]*$/u;
+/** What ends a sentence, with closing quotes and brackets. */
+export const SENTENCE_SIGNS = String.raw`[.!?…。！？｡؟۔।]["'”’»)\]]*`;
+const SENTENCE_END = new RegExp(`${SENTENCE_SIGNS}$`, 'u');
 /** Scripts without spaces: a sentence can end inside a word. */
-const SENTENCE_WITHIN = /(?<=[。！？｡][”’」』）]?)(?![”’」』）。！？｡])/u;
+export const SENTENCE_WITHIN = /(?<=[。！？｡][”’」』）]?)(?![”’」』）。！？｡])/u;
 
 export const LINE: Blank = { kind: 'line', text: '', cut: CUT.line };
 export const PARAGRAPH: Blank = { kind: 'paragraph', text: '', cut: CUT.paragraph };

@@ -234,6 +234,13 @@ describe('the division of a reply into messages', () => {
     expect(split(text, limit)).toEqual(messages);
   });
 
+  it('cuts one very long line at sentence ends, too', () => {
+    const sentences = Array.from({ length: 1000 }, (_, n) => `This is sentence ${n}, and no other.`);
+    const messages = split(sentences.join(' '), 4000);
+    for (const message of messages) expect(message).toMatch(/^This is .* no other\.$/s);
+    expect(messages.join(' ').split(/\s+(?=This)/)).toEqual(sentences);
+  });
+
   it('never separates an accent from its letter, even within a word', () => {
     expect(split('e\u0301'.repeat(50), 41)).toEqual(
       [40, 40, 20].map((length) => 'e\u0301'.repeat(length / 2)),
