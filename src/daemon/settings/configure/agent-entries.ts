@@ -44,7 +44,7 @@ export function readAgentEntries(
 }
 
 function readAgent(node: ConfigNode, channels: readonly Channel[]): AgentEntry | undefined {
-  if (node.members('an object with the `name` of the agent').length === 0) return undefined;
+  if (!node.isObject('an object with the `name` of the agent')) return undefined;
   node.onlyKeys(KEYS);
   return withoutAbsent<AgentEntry>({
     name: readName(node.child('name')) ?? '',
@@ -79,7 +79,7 @@ function readTools(node: ConfigNode): ListedTool[] {
 
 function readCondition(node: ConfigNode, channels: readonly Channel[]): AgentCondition {
   const right = `an object with ${CONDITIONS.join(', ')}`;
-  if (node.members(right).length === 0 && node.value !== null) node.refuse('names no condition', right);
+  node.members(right, 'names no condition');
   node.onlyKeys(CONDITIONS);
   const read = Object.fromEntries(
     CONDITIONS.map((name) => [name, node.child(name)] as const)
@@ -114,15 +114,14 @@ function textNodes(node: ConfigNode): ConfigNode[] {
   return Array.isArray(node.value) ? node.items('a text, or a list of texts') : [node];
 }
 
-function readShare(node: ConfigNode): number | null {
+function readShare(node: ConfigNode): number | undefined {
   const right = '{ percent: 10 }, with a number from 0 to 100';
-  node.members(right);
+  if (!node.isObject(right)) return undefined;
   node.onlyKeys(['percent']);
   const percent = node.child('percent');
   const { value } = percent;
   if (typeof value === 'number' && value >= 0 && value <= 100) return value;
-  percent.refuse(percent.isAbsent ? 'is not set' : 'is not a number from 0 to 100', right);
-  return null;
+  return percent.refuse(percent.isAbsent ? 'is not set' : 'is not a number from 0 to 100', right);
 }
 
 /** The last agent must answer every message, and no other one may: those after it would never answer. */

@@ -84,13 +84,18 @@ export class ConfigNode {
     return this.value.map((_item, index) => this.child(index));
   }
 
-  /** The members of an object, by name; reports anything else. */
-  members(right: string): [name: string, node: ConfigNode][] {
-    if (!isObject(this.value)) {
-      this.refuse(this.isAbsent ? 'is not set' : 'is not an object', right);
-      return [];
-    }
-    return Object.keys(this.value).map((name) => [name, this.child(name)]);
+  /** Whether it is an object; reports anything else. */
+  isObject(right: string): boolean {
+    if (!isObject(this.value)) this.refuse(this.isAbsent ? 'is not set' : 'is not an object', right);
+    return isObject(this.value);
+  }
+
+  /** The members of an object, by name; reports anything else. @param empty the problem if it has none */
+  members(right: string, empty?: string): [name: string, node: ConfigNode][] {
+    if (!this.isObject(right)) return [];
+    const names = Object.keys(this.value as object);
+    if (names.length === 0 && empty !== undefined) this.refuse(empty, right);
+    return names.map((name) => [name, this.child(name)]);
   }
 
   /** Reports each member that is not one of these names. */

@@ -73,6 +73,7 @@ it.each([
     'agents[1].name is also the name of agents[0]',
   ],
   ['agents: [{ instructions: x }]', 'agents[0].name is not set'],
+  ['agents: [{}]', 'agents[0].name is not set'],
   ['agents: [{ name: "a b" }]', 'agents[0].name is not a name'],
   ['agents: [{ name: a, modell: x }]', 'agents[0].modell is not a known key'],
   ['agents: [{ name: a, memory: 1 }]', 'agents[0].memory is not a boolean'],
@@ -93,4 +94,9 @@ it.each([
   ['agents: [{ name: a, canary: 10 }, { name: b }]', 'agents[0].canary is not an object'],
 ])('%s is a problem', async (yaml, problem) => {
   expect((await agentsOf(yaml)).problems).toContain(problem);
+});
+
+it.each(['when: de', 'when: [de]', 'canary: 10'])('%s is reported once', async (line) => {
+  const { problems } = await agentsOf(`agents: [{ name: a, ${line} }, { name: b }]`);
+  expect(problems).toEqual([`agents[0].${line.split(':')[0]} is not an object`]);
 });

@@ -262,6 +262,12 @@ tools:
       'tools[0].mcp contains credentials',
     ],
     ['tools: [{ mcp: "https://x.example", name: x }]', 'tools[0].tools is not set'],
+    ['tools: [{ mcp: "https://x.example", name: x, tools: [] }]', 'tools[0].tools is not an object'],
+    [
+      'tools: [{ mcp: "https://x.example", name: x, exchange: [], credentials: exchange, tools: { a: } }]',
+      'tools[0].exchange is not an object',
+    ],
+    ['tools: [{ module: ./a.ts, credential: [] }]', 'tools[0].credential is not an object'],
     [
       'tools: [{ mcp: "https://x.example", name: x, timeout_seconds: 601, tools: { a: } }]',
       'tools[0].timeout_seconds is not one of the possible numbers',

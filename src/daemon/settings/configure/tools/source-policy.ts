@@ -84,8 +84,7 @@ function isHeaderValue(text: string): boolean {
 }
 
 function readExchange(exchange: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
-  exchange.members(RIGHT_EXCHANGE);
-  if (typeof exchange.value !== 'object') return undefined;
+  if (!exchange.isObject(RIGHT_EXCHANGE)) return undefined;
   exchange.onlyKeys(EXCHANGE.required);
   const url = readUrl(exchange.child('url'), { query: true });
   if (url !== undefined && !isSafe(url)) {
@@ -231,8 +230,7 @@ const OF_MESSAGE =
 
 /** Reads `credential` of an entry: where its requests carry the token. Undefined if it is wrong. */
 export function readCredential(node: ConfigNode): CredentialForm | undefined {
-  if (node.members(RIGHT_CREDENTIAL).length === 0)
-    return typeof node.value === 'object' ? node.refuse('is empty', RIGHT_CREDENTIAL) : undefined;
+  if (node.members(RIGHT_CREDENTIAL, 'is empty').length === 0) return undefined;
   const query = node.child('query');
   if (query.value !== undefined)
     return query.refuse(

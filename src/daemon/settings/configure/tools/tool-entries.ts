@@ -18,9 +18,7 @@ const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer
 export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Record<string, ToolEntry> {
   const example = kind === 'openapi' ? '{ listOrders: {} }' : '{ search: { effect: read } }';
   const right = `at least one, such as ${example}; only what is listed becomes a tool`;
-  const members = node.members(right);
-  if (members.length === 0 && typeof node.value === 'object' && !node.isAbsent)
-    node.refuse('is empty', right);
+  const members = node.members(right, 'is empty');
   // `fromEntries` makes even a name like `__proto__` an ordinary member.
   return Object.fromEntries(members.map(([key, tool]) => [key, readToolEntry(tool, kind)]));
 }
@@ -28,7 +26,7 @@ export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Reco
 function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
   if (node.isAbsent) return {};
   const keys = toolKeys(kind);
-  node.members(`an object with any of ${keys.join(', ')}`);
+  if (!node.isObject(`an object with any of ${keys.join(', ')}`)) return {};
   node.onlyKeys(keys);
   return withoutAbsent<ToolEntry>({
     as: node.optional('as', readToolName),
@@ -107,7 +105,7 @@ function readHeaderName(node: ConfigNode): string | undefined {
 
 function readParameters(node: ConfigNode): Record<string, ParameterEntry> {
   const read = node.members(RIGHT_PARAMETERS).map(([name, parameter]) => {
-    parameter.members(RIGHT_PARAMETERS);
+    if (!parameter.isObject(RIGHT_PARAMETERS)) return [name, {}] as const;
     parameter.onlyKeys(['allow_slash']);
     const allow_slash = parameter.optional('allow_slash', (child) => child.boolean());
     return [name, withoutAbsent<ParameterEntry>({ allow_slash })] as const;
