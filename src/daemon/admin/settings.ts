@@ -60,10 +60,9 @@ export async function unusualPlace(credential: CredentialForm | null): Promise<s
 export type SettingsReference = Awaited<ReturnType<typeof settingsReference>>;
 
 export async function settingsReference(plugins: readonly ChannelPlugin[]) {
-  const [reference, { settingSchema, settingsSchema }, { exampleFile }] = await Promise.all([
+  const [reference, { settingSchema, settingsSchema }] = await Promise.all([
     import('../settings/reference.ts'),
     import('../settings/json-schema.ts'),
-    import('../settings/reference.ts'),
   ]);
   const groups = reference.settingGroups(plugins);
   const texts = plugins.flatMap((plugin) => plugin.texts ?? []);
@@ -76,7 +75,7 @@ export async function settingsReference(plugins: readonly ChannelPlugin[]) {
     /** The JSON Schema of the configuration file. */
     schema: () => settingsSchema(groups, texts),
     /** A configuration file in which every setting is explained. @param values settings that it sets */
-    example: (values?: ReadonlyMap<string, unknown>) => exampleFile(groups, values),
+    example: (values?: ReadonlyMap<string, unknown>) => reference.exampleFile(groups, values),
   };
 }
 

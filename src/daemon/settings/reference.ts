@@ -1,6 +1,7 @@
 import type { ChannelPlugin, ChannelText, SettingRecord } from '../../channel/index.ts';
 import { wrapText } from '../texts/printable.ts';
-import { type TextRecord, textRecords } from '../texts/text-records.ts';
+import { type TextRecord, textRecords, WORD_CHARACTERS } from '../texts/text-records.ts';
+import { SERVER_RECORDS } from './records/server-records.ts';
 import { SETTINGS } from './settings.ts';
 import { fileSetting, rightForm, shown } from './value.ts';
 
@@ -80,7 +81,7 @@ export function textsSchema(own: readonly ChannelText[]): JsonSchema {
     description: 'Texts that people see, by language and then by name. They replace the defaults.',
     type: 'object',
     default: {},
-    propertyNames: { pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$' },
+    propertyNames: { pattern: SERVER_RECORDS.DEFAULT_LOCALE.pattern.source },
     additionalProperties: {
       type: 'object',
       properties: Object.fromEntries(records.map(([name, record]) => [name, toSchema(record)])),
@@ -91,7 +92,7 @@ export function textsSchema(own: readonly ChannelText[]): JsonSchema {
 
 function toSchema(record: TextRecord): JsonSchema {
   const about = { description: record.sentence, default: record.default };
-  const word = { type: 'string', minLength: 1, maxLength: 100 };
+  const word = { type: 'string', minLength: 1, maxLength: WORD_CHARACTERS };
   if (record.kind === 'words') return { ...about, type: ['array', 'string'], items: word, minItems: 1 };
   const limit = record.limit === null ? {} : { maxLength: record.limit };
   const parts = record.placeholders.map((name) => ({ pattern: `\\{${name}\\}` }));

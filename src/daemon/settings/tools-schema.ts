@@ -1,4 +1,5 @@
 import { BUTTON_CHARACTERS } from '../texts/text-records.ts';
+import { AGENT_RECORDS } from './records/agent-records.ts';
 
 export const TEXT = { type: 'string', minLength: 1 };
 const TEXTS = { type: 'object', additionalProperties: { type: 'string' } };
@@ -26,7 +27,7 @@ const SECRETS = {
 };
 const HEADERS = { ...TEXTS, description: 'Headers of every request, such as an API key.' };
 /** The longest time that a run of the agent can take, seconds. */
-export const MAX_TIMEOUT = 600;
+export const { max: MAX_TIMEOUT } = AGENT_RECORDS.AGENT_TIMEOUT_SECONDS;
 const TIMEOUT = {
   type: 'integer',
   minimum: 1,
@@ -81,13 +82,15 @@ const CONFIRM = {
   ],
 };
 
+export const EFFECTS = ['read', 'write'] as const;
+
 const TOOL = {
   as: {
     ...TEXT,
     pattern: NAME_FORM.source,
     description: 'The name of the tool, instead of the generated one.',
   },
-  effect: { enum: ['read', 'write'], description: 'Whether a call changes anything.' },
+  effect: { enum: EFFECTS, description: 'Whether a call changes anything.' },
   credentials: WHOSE,
   confirm: CONFIRM,
   confirm_label: {

@@ -29,6 +29,9 @@ interface WordsRecord {
 /** Maximum length of a button's text on the strictest platform, in characters. */
 export const BUTTON_CHARACTERS = 20;
 
+/** Maximum length of a word that is an answer, in characters. */
+export const WORD_CHARACTERS = 100;
+
 export const TEXTS = {
   confirm: {
     kind: 'words',

@@ -8,6 +8,7 @@ import {
   type ListedTool,
   ONLY_AGENT,
 } from '../../agents/agent-entry.ts';
+import { AGENTS_SCHEMA } from '../agents-schema.ts';
 import type { SettingProblem } from '../problem.ts';
 import type { StructuredValue } from '../sources.ts';
 import { NAME_FORM } from '../tools-schema.ts';
@@ -15,8 +16,8 @@ import { ConfigNode, refuseRepeatedNames, withoutAbsent } from './config-node.ts
 
 type Channel = Pick<ChannelPlugin, 'name' | 'title'>;
 
-const KEYS = ['name', 'instructions', 'tools', 'model', 'memory', 'when', 'canary'];
-const CONDITIONS = ['channel', 'tenant_id', 'workspace', 'locale'] as const;
+const { properties } = AGENTS_SCHEMA.items;
+const CONDITIONS = Object.keys(properties.when.properties);
 /** Maximum number of agents. Each message is compared with them one by one. */
 const AGENTS_MAX = 100;
 
@@ -45,7 +46,7 @@ export function readAgentEntries(
 
 function readAgent(node: ConfigNode, channels: readonly Channel[]): AgentEntry | undefined {
   if (!node.isObject('an object with the `name` of the agent')) return undefined;
-  node.onlyKeys(KEYS);
+  node.onlyKeys(Object.keys(properties));
   return withoutAbsent<AgentEntry>({
     name: readName(node.child('name')) ?? '',
     instructions: node.optional('instructions', readInstructions),

@@ -5,17 +5,17 @@ import {
   TEXTS,
   type TextRecord,
   textRecords,
+  WORD_CHARACTERS,
   type WordsName,
 } from '../../texts/text-records.ts';
 import type { Replacements } from '../../texts/texts.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
+import { SERVER_RECORDS } from '../records/server-records.ts';
 import type { StructuredValue } from '../sources.ts';
 import { ConfigNode } from './config-node.ts';
 
-/** The part of BCP 47 that is needed here: a language, and subtags that narrow it. */
-const LANGUAGE = /^[a-z]{2,3}(?:[-_][a-z0-9]{1,8})*$/i;
-const WORD_CHARACTERS = 100;
+const { DEFAULT_LOCALE } = SERVER_RECORDS;
 const TEXT_CHARACTERS = 1_000;
 const RIGHT_WORDS = `a list of one or more words in quotes, each of at most ${WORD_CHARACTERS} characters`;
 
@@ -41,7 +41,8 @@ export function checkTexts(
   const languages = ConfigNode.of(given, problems).members('language tags, each with names and texts');
   for (const [language, node] of languages) {
     const tag = language.toLowerCase().replaceAll('_', '-');
-    if (!LANGUAGE.test(language)) node.refuse('is not a language tag', 'a tag such as `de` or `pt-BR`');
+    if (!DEFAULT_LOCALE.pattern.test(language))
+      node.refuse('is not a language tag', 'a tag such as `de` or `pt-BR`');
     else if (replaced.has(tag)) node.refuse('occurs twice', 'one entry for each language');
     else replaced.set(tag, checkLanguage(node, records));
   }

@@ -43,6 +43,7 @@ export const SERVER_RECORDS = {
     'Name of the service that the agent speaks for. If it is the default, the agent mentions no name.',
   ),
   DEFAULT_LOCALE: text(
+    // The part of BCP 47 that is needed: a language, and subtags that narrow it.
     { reload: true, default: 'en', pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/ },
     'Language of the texts that people see, if there are no texts in the language of their token or their platform.',
   ),

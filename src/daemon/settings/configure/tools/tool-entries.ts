@@ -6,7 +6,7 @@ import {
 } from '../../../tools/confirmation/confirm-policy.ts';
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
-import { CREDENTIALS, NAME_FORM, toolKeys } from '../../tools-schema.ts';
+import { CREDENTIALS, EFFECTS, NAME_FORM, toolKeys } from '../../tools-schema.ts';
 import { type ConfigNode, withoutAbsent } from '../config-node.ts';
 
 const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
@@ -30,7 +30,7 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
   node.onlyKeys(keys);
   return withoutAbsent<ToolEntry>({
     as: node.optional('as', readToolName),
-    effect: node.optional('effect', (child) => child.choice(['read', 'write'])),
+    effect: node.optional('effect', (child) => child.choice(EFFECTS)),
     credentials: node.optional('credentials', (child) => child.choice(CREDENTIALS)),
     confirm: node.optional('confirm', readConfirm),
     confirm_label: node.optional('confirm_label', readConfirmLabel),
