@@ -374,7 +374,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/tools/perform-call.ts',
-        from: '(write?.key ?? crypto.randomUUID())',
+        from: '(write?.action_id ?? crypto.randomUUID())',
         to: 'crypto.randomUUID()',
       },
     ],

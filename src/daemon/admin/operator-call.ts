@@ -126,13 +126,10 @@ export function operatorLog(
  */
 export function operatorJournal(store: Store, seal: Seal, person: PersonKey | null): CallJournal {
   return {
-    async known() {
-      const action_id = randomSuffix();
-      return { state: 'new', write: { action_id, key: action_id }, further: false };
-    },
+    known: async () => ({ state: 'new', action_id: randomSuffix(), further: false }),
     // The operator confirms each call.
     wroteLately: async () => false,
-    async start({ action_id }, call) {
+    async start(action_id, call) {
       const close = (field: 'args' | 'summary', text: string) =>
         closeActionText(seal, action_id, field, text);
       const { outcome } = await store.actions.start(null, {
@@ -144,7 +141,7 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
       });
       return outcome === 'started' ? 'started' : 'lost';
     },
-    async finish({ action_id }, { state, status, answer }) {
+    async finish(action_id, { state, status, answer }) {
       const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
       await store.actions.finish(action_id, 1, { state, status, answer: text });
     },

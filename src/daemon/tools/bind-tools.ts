@@ -62,7 +62,7 @@ async function callOnce(
   if (known?.state !== 'unknown' && (isFurther || (await mustAsk(call, counter, run)))) return ask(call, run);
 
   if (!run.journal || !known) return sendAttempt(prepared, null, run);
-  const write = { ...known.write, again: known.state === 'unknown' };
+  const write = { action_id: known.action_id, again: known.state === 'unknown' };
   const unsent = await startAttempt(run.journal, write, call, run);
   if (unsent !== null) return unsent;
   if (run.limit.hasEnded) {

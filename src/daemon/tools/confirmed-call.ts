@@ -42,7 +42,7 @@ export async function executeConfirmed(
   { action_id, tool: name, args, again, begin }: ConfirmedCall,
   run: ToolRun,
 ): Promise<Executed> {
-  const write = { action_id, key: action_id, again };
+  const write = { action_id, again };
   const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
   if (!tool) {
     if (!(await begin())) return { outcome: 'gone' };

@@ -17,7 +17,7 @@ import {
   chooseCredentials,
 } from './choose-credential.ts';
 import type { ConfirmationDesk } from './confirmation/desk.ts';
-import type { CallJournal, JournaledWrite, WriteOutcome } from './journal/turn-journal.ts';
+import type { CallJournal, WriteOutcome } from './journal/turn-journal.ts';
 import type { CompleteCall, PersonClaims, Sent, Tool, ToolArguments, ToolAudience } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
@@ -175,7 +175,8 @@ function note({ trace }: CallContext, tool: Tool, chosen: CallCredential | { ref
 }
 
 /** A write that is about to be sent. */
-interface Attempt extends JournaledWrite {
+interface Attempt {
+  readonly action_id: string;
   /** Whether an earlier attempt may have been carried out. */
   readonly again: boolean;
 }
@@ -190,7 +191,7 @@ export async function startAttempt(
   { log }: ToolRun,
 ): Promise<CallOutcome | null> {
   try {
-    if ((await journal.start(write, { ...call, again: write.again })) === 'started') return null;
+    if ((await journal.start(write.action_id, { ...call, again: write.again })) === 'started') return null;
     return refusal('claim_lost', 'This was not done: the conversation continues elsewhere.');
   } catch (err) {
     log.warn({ err, tool: call.tool.name }, 'a write could not be recorded, so it was not sent');
@@ -206,7 +207,7 @@ export async function sendAttempt(
 ): Promise<CallOutcome> {
   run.tool({ ...pickNames(prepared.tool), status: 'started' });
   const isWrite = prepared.tool.effect === 'write';
-  const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
+  const key = isWrite ? (write?.action_id ?? crypto.randomUUID()) : null;
   try {
     const outcome = await performCall(prepared, key, run);
     return write ? await endAttempt(outcome, write, run) : isWrite ? withDoubt(outcome) : outcome;
@@ -258,7 +259,7 @@ async function recordOutcome(
   if (!run.journal || !write) return;
   const outcome: WriteOutcome = { ...(written ?? { state: 'failed', status: null }), answer };
   try {
-    await run.journal.finish(write, outcome);
+    await run.journal.finish(write.action_id, outcome);
   } catch (err) {
     run.log.warn({ err, action_id: write.action_id }, 'the outcome of a write could not be recorded');
   }

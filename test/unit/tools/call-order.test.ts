@@ -5,7 +5,6 @@ import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirma
 import { type ConfirmedCall, executeConfirmed } from '../../../src/daemon/tools/confirmed-call.ts';
 import type {
   CallJournal,
-  JournaledWrite,
   KnownWrite,
   WriteOutcome,
 } from '../../../src/daemon/tools/journal/turn-journal.ts';
@@ -16,8 +15,8 @@ import { aToolRun, bindOne, type RunOptions, sourceOf, toolOf } from '../../supp
 
 // These tests check in which order a call uses the journal and the confirmation desk, before and after it is sent.
 
-const write: JournaledWrite = { action_id: 'action-1', key: 'key-1' };
-const fresh: KnownWrite = { state: 'new', write, further: false };
+const action_id = 'action-1';
+const fresh: KnownWrite = { state: 'new', action_id, further: false };
 
 interface Scene {
   tool?: Partial<Tool>;
@@ -51,11 +50,11 @@ function scene({
       return orThrow(known);
     },
     wroteLately: async () => false,
-    async start({ action_id }, { again }) {
+    async start(action_id, { again }) {
       events.push(['start', action_id, again]);
       return orThrow(started);
     },
-    async finish({ action_id }, outcome: WriteOutcome) {
+    async finish(action_id, outcome: WriteOutcome) {
       events.push(['finish', action_id, outcome.state, outcome.status, outcome.answer?.ok ?? null]);
       if (finish) throw finish;
     },
@@ -90,13 +89,13 @@ function scene({
 
 const names = (events: unknown[]) => events.map((event) => (event as unknown[])[0]);
 
-test('a write is looked up in the journal, recorded, and sent under its key, and then its outcome is recorded', async () => {
+test('a write is looked up in the journal, recorded, and sent under its id, and then its outcome is recorded', async () => {
   const { call, events } = scene();
   expect(await call()).toEqual({ ok: true, result: { n: 1 } });
   expect(events).toEqual([
     ['known', { id: 'A' }],
     ['start', 'action-1', false],
-    ['send', { id: 'A' }, 'key-1'],
+    ['send', { id: 'A' }, 'action-1'],
     ['finish', 'action-1', 'done', 200, true],
   ]);
 });
@@ -186,23 +185,23 @@ describe('a repeated run', () => {
   });
 
   test('does not repeat a call whose outcome is unknown', async () => {
-    const { call, events } = scene({ known: { state: 'unknown', write } });
+    const { call, events } = scene({ known: { state: 'unknown', action_id } });
     expect(await call()).toEqual({ ok: false, message: expect.stringContaining('is not known') });
     expect(names(events)).toEqual(['known']);
   });
 
   test('repeats a call with an unknown outcome if the tool allows it, under the same key and without asking again', async () => {
     const tool = { idempotent: true, confirm: 'always' } as const;
-    const { call, events } = scene({ known: { state: 'unknown', write }, tool });
+    const { call, events } = scene({ known: { state: 'unknown', action_id }, tool });
     expect(await call()).toMatchObject({ ok: true });
     expect(events.slice(1, 3)).toEqual([
       ['start', 'action-1', true],
-      ['send', { id: 'A' }, 'key-1'],
+      ['send', { id: 'A' }, 'action-1'],
     ]);
   });
 
   test('needs confirmation for a further write by the same tool', async () => {
-    const { call, events } = scene({ known: { state: 'new', write, further: true } });
+    const { call, events } = scene({ known: { state: 'new', action_id, further: true } });
     expect(await call()).toMatchObject({ ok: true, result: { waits_for_confirmation: true } });
     expect(names(events)).toEqual(['known', 'ask']);
   });

@@ -131,7 +131,7 @@ async function call(
   }
   if (!(await begin())) return { outcome: 'gone' };
   const state = again ? 'unknown' : 'failed';
-  await run.journal.finish({ action_id, key: action_id }, { state, status: null, answer: null });
+  await run.journal.finish(action_id, { state, status: null, answer: null });
   return made(again ? UNKNOWN : UNREADABLE);
 }
 

@@ -20,24 +20,20 @@ import { canonicalJson } from '../schema/read-arguments.ts';
 import type { CompleteCall } from '../tool.ts';
 import { closeActionText, openActionText, recordedSummary } from './action-record.ts';
 
-/** A write, as it is identified in the journal. */
-export interface JournaledWrite {
-  readonly action_id: string;
-  /** Sent as the idempotency key; each attempt has the same key. */
-  readonly key: string;
-}
-
-/** What the journal knows about a write before it is made (agentd-agent(7), "Journal"). */
+/**
+ * What the journal knows about a write before it is made (agentd-agent(7), "Journal"). Its `action_id` is sent as the
+ * idempotency key; each attempt has the same one.
+ */
 export type KnownWrite =
   /**
    * This turn has not made the write yet. `further`: an earlier run of the turn made another write with this tool, so
    * the person must confirm this write.
    */
-  | { state: 'new'; write: JournaledWrite; further: boolean }
+  | { state: 'new'; action_id: string; further: boolean }
   /** An earlier run made the write, with this result. The write is not made again. */
   | { state: 'ended'; answer: ToolAnswer }
   /** An earlier run sent the write, which may have been carried out. */
-  | { state: 'unknown'; write: JournaledWrite };
+  | { state: 'unknown'; action_id: string };
 
 export interface WriteOutcome {
   /** `failed`: the answer was a 4xx, or nothing was sent. `unknown`: the write may have been carried out. */
@@ -58,9 +54,9 @@ export interface CallJournal {
    * Records that a write is about to be sent. The record is durable when this resolves. `again`: the outcome was
    * unknown, and the write is sent once more. `lost`: another run of the message has begun, so nothing may be sent.
    */
-  start(write: JournaledWrite, call: CompleteCall & { again: boolean }): Promise<'started' | 'lost'>;
+  start(action_id: string, call: CompleteCall & { again: boolean }): Promise<'started' | 'lost'>;
   /** Records the outcome of a write. The record is durable when this resolves. */
-  finish(write: JournaledWrite, outcome: WriteOutcome): Promise<void>;
+  finish(action_id: string, outcome: WriteOutcome): Promise<void>;
 }
 
 /** How long a write counts for the next one, if that one needs a confirmation only under conditions, ms. */
@@ -144,11 +140,10 @@ export class TurnJournal implements CallJournal {
 
   async known(call: CompleteCall): Promise<KnownWrite> {
     const action_id = this.#numbered(call);
-    const write = { action_id, key: action_id };
     const found = this.#known.writes.get(action_id);
-    if (!found) return { state: 'new', write, further: this.#wroteEarlier(call.tool.name) };
+    if (!found) return { state: 'new', action_id, further: this.#wroteEarlier(call.tool.name) };
     if (isUnknown(found)) await this.#lookAgain(found);
-    if (isUnknown(found) && found.is_shown) return { state: 'unknown', write };
+    if (isUnknown(found) && found.is_shown) return { state: 'unknown', action_id };
     return { state: 'ended', answer: knownAnswer(found) };
   }
 
@@ -157,7 +152,7 @@ export class TurnJournal implements CallJournal {
   }
 
   async start(
-    { action_id }: JournaledWrite,
+    action_id: string,
     { again, ...call }: CompleteCall & { again: boolean },
   ): Promise<'started' | 'lost'> {
     const found = this.#known.writes.get(action_id);
@@ -211,7 +206,7 @@ export class TurnJournal implements CallJournal {
     }
   }
 
-  async finish({ action_id }: JournaledWrite, outcome: WriteOutcome): Promise<void> {
+  async finish(action_id: string, outcome: WriteOutcome): Promise<void> {
     const { actions, seal } = this.#parts;
     const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
     // The outcome is kept here even if it cannot be recorded.

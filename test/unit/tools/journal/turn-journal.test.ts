@@ -313,7 +313,7 @@ describe('a repeated run', () => {
     const known = (args: Record<string, unknown>) => journal.known({ tool, args });
     const first = await known({ id: 7, customer: 'ada' });
     if (first.state !== 'new') throw new Error('the write is known');
-    await journal.start(first.write, {
+    await journal.start(first.action_id, {
       tool,
       args: { id: 7, customer: 'ada' },
       again: false,
@@ -331,12 +331,12 @@ describe('a repeated run', () => {
     const { journal } = await begin();
     const write = await journal.known({ tool: cancel, args: { id: 7 } });
     if (write.state !== 'new') throw new Error('the write is known');
-    await journal.start(write.write, { tool: cancel, args: { id: 7 }, again: false });
+    await journal.start(write.action_id, { tool: cancel, args: { id: 7 }, again: false });
     expect(await listed()).toMatchObject([{ state: 'started' }]);
     await (await begin()).journal.recordAgain();
     expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);
     // The first process was only slow, not dead.
-    await journal.finish(write.write, { state: 'done', status: 200, answer: null });
+    await journal.finish(write.action_id, { state: 'done', status: 200, answer: null });
     expect(await listed()).toMatchObject([{ state: 'done' }]);
   });
 
