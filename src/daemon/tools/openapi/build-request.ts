@@ -4,7 +4,7 @@ import { holdsControl, holdsSlash, isUnsafeSegment } from '../downstream/safe-pa
 import type { ToolArguments } from '../tool.ts';
 import { encodeFields, encodeFile, encodeText } from './encode-body.ts';
 import { pairName } from './find-operation.ts';
-import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
+import { cannotContain, checkSpread, isMethodOverride } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs, UnusableArgument } from './parameter-styles.ts';
 import { BODY, type RequestBody } from './read-body.ts';
 import type { Operation, Parameter } from './read-operation.ts';
@@ -69,8 +69,7 @@ function buildBody(body: RequestBody | null, args: ToolArguments): Partial<ToolR
 function checkMethod({ fields }: RequestBody, value: unknown): void {
   const names = isObject(value) ? Object.keys(value) : [];
   const other = names.find((name) => !fields.has(name) && isMethodOverride(name));
-  if (other !== undefined)
-    throw new UnusableArgument(`The argument \`${BODY}\` cannot contain \`${other.slice(0, 64)}\`.`);
+  if (other !== undefined) throw cannotContain(BODY, other);
 }
 
 /**
@@ -125,20 +124,8 @@ function encodeLiteral(text: string): string {
 }
 
 function buildQuery(parameter: Parameter, value: unknown, { parameters, fixed }: Operation): string[] {
-  const { style, explode, property } = parameter;
-  const isSpread = explode && style !== 'deepObject' && style !== 'json';
-  if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    // Each member of the object becomes a separate parameter. None of them may replace another parameter.
-    const others = parameters
-      .filter((one) => one.in === 'query' && one !== parameter)
-      .map(({ name }) => name);
-    const taken = [...others, ...fixed.map(pairName)];
-    const other = Object.keys(value).find(
-      (key) => isMethodOverride(key) || taken.some((name) => haveSameRoot(name, key)),
-    );
-    if (other !== undefined)
-      throw new UnusableArgument(`The argument \`${property}\` cannot contain \`${other.slice(0, 64)}\`.`);
-  }
+  const names = parameters.filter((one) => one.in === 'query').map((one) => one.name);
+  checkSpread(parameter, parameter.property, value, [...names, ...fixed.map(pairName)]);
   return queryPairs(parameter, value);
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../downstream/form-body.ts';
 import { type FormFile, readFormFile } from '../downstream/form-file.ts';
 import { concreteTypes, hasFields, isGivenAsFile, MAX_FILE_BYTES, parseEssence } from './media-type.ts';
-import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
+import { cannotContain, checkSpread, haveSameRoot } from './parameter-root.ts';
 import { type ParameterForm, queryPairs, UnusableArgument } from './parameter-styles.ts';
 import { BODY, type FormField, type RequestBody } from './read-body.ts';
 
@@ -27,8 +27,8 @@ export function encodeFields({ format, fields }: RequestBody, value: unknown): E
     const field = fields.get(name) ?? UNDECLARED;
     return { name, member, field, form: chooseForm(name, field, member) };
   });
-  for (const { form, member } of members)
-    checkSpread(form, member, [...fields.keys(), ...Object.keys(value)]);
+  const names = [...fields.keys(), ...Object.keys(value)];
+  for (const { name, form, member } of members) checkSpread(form, `${BODY}.${name}`, member, names);
   if (format === 'multipart') return multipartBody(members.flatMap(encodeParts));
   for (const { name, member, form } of members)
     if (form.style !== 'json') checkComplete(`${BODY}.${name}`, member);
@@ -53,18 +53,7 @@ function checkNames(fields: RequestBody['fields'], given: readonly string[]): vo
   const other = given.find(
     (name) => !fields.has(name) && declared.some((known) => haveSameRoot(known, name)),
   );
-  if (other !== undefined)
-    throw new UnusableArgument(`The argument \`${BODY}\` cannot contain \`${other.slice(0, 64)}\`.`);
-}
-
-/** Each member of an object with the style `form` becomes a separate field, which must not replace another one. */
-function checkSpread({ name, style, explode }: ParameterForm, value: unknown, all: readonly string[]): void {
-  if (!explode || style === 'deepObject' || style === 'json' || !isObject(value)) return;
-  const other = Object.keys(value).find(
-    (key) => isMethodOverride(key) || all.some((one) => one !== name && haveSameRoot(one, key)),
-  );
-  if (other !== undefined)
-    throw new UnusableArgument(`The argument \`${BODY}.${name}\` cannot contain \`${other.slice(0, 64)}\`.`);
+  if (other !== undefined) throw cannotContain(BODY, other);
 }
 
 function checkComplete(path: string, value: unknown): void {

@@ -1,3 +1,6 @@
+import { isObject } from '../../../channel/json-object.ts';
+import { type ParameterForm, UnusableArgument } from './parameter-styles.ts';
+
 /**
  * The parameters by which frameworks and APIs replace the method of a POST, in a form, a query or JSON: Rails, Symfony
  * and Laravel, Salesforce, ASP.NET and others.
@@ -13,6 +16,29 @@ const METHOD_OVERRIDES = [
 /** Whether a server may read a parameter as one that replaces the method of the request. */
 export function isMethodOverride(name: string): boolean {
   return listRoots(name).some((root) => METHOD_OVERRIDES.includes(root));
+}
+
+/**
+ * Refuses an object whose members become separate parameters or fields, if one of them may replace another one or the
+ * method of the request.
+ * @param path the argument, for the message
+ * @param all the names of all parameters or fields
+ */
+export function checkSpread(
+  { name, style, explode }: ParameterForm,
+  path: string,
+  value: unknown,
+  all: readonly string[],
+): void {
+  if (!explode || style === 'deepObject' || style === 'json' || !isObject(value)) return;
+  const other = Object.keys(value).find(
+    (key) => isMethodOverride(key) || all.some((one) => one !== name && haveSameRoot(one, key)),
+  );
+  if (other !== undefined) throw cannotContain(path, other);
+}
+
+export function cannotContain(path: string, name: string): UnusableArgument {
+  return new UnusableArgument(`The argument \`${path}\` cannot contain \`${name.slice(0, 64)}\`.`);
 }
 
 /** Whether a server may read two parameters as the same one. */
