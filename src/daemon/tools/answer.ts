@@ -268,7 +268,11 @@ export function reduceResult(result: unknown, shown: readonly string[] | 'all'):
   return isObject(result) ? pick(result, shown) : null;
 }
 
-function pick(value: Readonly<Record<string, unknown>>, fields: readonly string[]): Record<string, unknown> {
+/** The members of an object with these names, without those that it does not have. */
+export function pick(
+  value: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+): Record<string, unknown> {
   return Object.fromEntries(
     fields.filter((name) => Object.hasOwn(value, name)).map((name) => [name, value[name]]),
   );

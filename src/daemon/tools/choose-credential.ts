@@ -62,7 +62,7 @@ const GIVEN_UP: readonly string[] = [
 export async function chooseCredentials(
   context: RequestContext | null,
   { settings, seal, marks, clock, log }: CredentialSources,
-  policy: CredentialPolicy = 'user-or-default',
+  policy: CredentialPolicy,
 ): Promise<CredentialChoice> {
   if (!context) return byDefault('no_request_context', 'warn');
 

@@ -25,13 +25,14 @@ async function choose(
   } = {},
 ) {
   const { log, lines, text } = collectLog();
-  const choice = await chooseCredentials(context, {
+  const sources = {
     settings: { JWT_VERIFY_EXP: options.verifyExp ?? true, JWT_CLOCK_SKEW_SECONDS: options.skew ?? 0 },
     seal: options.seal ?? createSeal(undefined),
     marks: options.marks ?? NO_MARKS,
     clock: { now: () => NOW },
     log,
-  });
+  };
+  const choice = await chooseCredentials(context, sources, 'user-or-default');
   expect(text()).not.toContain(alice.token);
   return { choice, level: lines[0]?.level, message: lines[0]?.msg };
 }

@@ -1,5 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { UserLookUp } from '../../agent/agent.ts';
+import { pick } from '../answer.ts';
 import { refuseToSend, type Sent, type Tool, type ToolResponse, type ToolSourceInfo } from '../tool.ts';
 import { BUILT_IN } from './own-tools.ts';
 
@@ -74,9 +75,7 @@ function asStranger(answer: ToolResponse, email: string, publicFields: readonly 
   // A single entry may still be a different person.
   const [user] =
     users.length === 1 && (users[0]?.email === undefined || hasEmail(users[0], email)) ? users : [];
-  const shown = Object.fromEntries(
-    publicFields.filter((name) => user && Object.hasOwn(user, name)).map((name) => [name, user?.[name]]),
-  );
+  const shown = user === undefined ? {} : pick(user, publicFields);
   const message =
     'Personal data needs sign-in. Without it, the answer does not even show whether such a person exists.';
   if (Object.keys(shown).length === 0) return looked({ sign_in_needed: true, message });

@@ -76,11 +76,6 @@ export class ConnectionPool {
     }
   }
 
-  /** The number of connections in the pool. */
-  get size(): number {
-    return this.#pooled.size;
-  }
-
   /** Closes every connection. Calls in progress fail. */
   async close(): Promise<void> {
     this.#stopped = true;

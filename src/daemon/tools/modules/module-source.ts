@@ -55,35 +55,27 @@ type MemberCheck =
   | { right: string; fits(value: unknown): boolean }
   | ((value: unknown, definition: Readonly<Record<string, unknown>>) => Refusal[]);
 
-const OPTIONAL_TEXT: MemberCheck = { right: 'a text', fits: (value) => value === undefined || isText(value) };
+function optional(right: string, fits: (value: unknown) => boolean): MemberCheck {
+  return { right, fits: (value) => value === undefined || fits(value) };
+}
 
 const MEMBERS: Readonly<Record<keyof ToolDefinition, MemberCheck>> = {
   name: {
     right: '1 to 64 letters, digits, `_` and `-`',
     fits: (value) => typeof value === 'string' && NAME_FORM.test(value),
   },
-  title: OPTIONAL_TEXT,
+  title: optional('a text', isText),
   description: { right: 'a text for the model: what the tool does, and when to use it', fits: isText },
   parameters: checkParameters,
   effect: { right: '`read` or `write`', fits: (value) => value === 'read' || value === 'write' },
-  credentials: {
-    right: CREDENTIALS.map((one) => `\`${one}\``).join(', '),
-    fits: (value) => value === undefined || CREDENTIALS.includes(value as string),
-  },
+  credentials: optional(CREDENTIALS.map((one) => `\`${one}\``).join(', '), (value) =>
+    CREDENTIALS.includes(value as string),
+  ),
   confirm: checkConfirm,
-  summary: OPTIONAL_TEXT,
-  confirm_label: {
-    right: RIGHT_CONFIRM_LABEL,
-    fits: (value) => value === undefined || (typeof value === 'string' && isConfirmLabel(value)),
-  },
-  public: {
-    right: '`all`, or a list of the names of fields',
-    fits: (value) => value === undefined || value === 'all' || isTexts(value),
-  },
-  idempotent: {
-    right: '`true` or `false`',
-    fits: (value) => value === undefined || typeof value === 'boolean',
-  },
+  summary: optional('a text', isText),
+  confirm_label: optional(RIGHT_CONFIRM_LABEL, (value) => typeof value === 'string' && isConfirmLabel(value)),
+  public: optional('`all`, or a list of the names of fields', (value) => value === 'all' || isTexts(value)),
+  idempotent: optional('`true` or `false`', (value) => typeof value === 'boolean'),
   call: { right: 'a function', fits: (value) => typeof value === 'function' },
 };
 

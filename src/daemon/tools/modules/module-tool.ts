@@ -72,12 +72,11 @@ function toolApi(client: ToolClient, expectOpen: () => void): ToolApi {
       expectOpen();
       const { query = {}, body, headers, allow_slash } = request;
       const encoded = moduleBody(request);
-      const given = Object.entries(query).filter(([, value]) => value !== undefined);
       const response = await client.request({
         method,
         path,
         ...(allow_slash === undefined ? {} : { allow_slash }),
-        query: given.map(([name, value]) => [name, String(value)] as const),
+        query: given(query).map(([name, value]) => [name, String(value)] as const),
         ...(body === undefined ? {} : { body }),
         ...(encoded === undefined ? {} : { encoded }),
         ...(headers === undefined ? {} : { headers }),
