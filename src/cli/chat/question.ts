@@ -1,6 +1,6 @@
 import { type AskedAction, type EventData, minutesLeft, readActions } from '../../channel/event-stream.ts';
 import type { ConfirmationAnswer } from '../../channel/index.ts';
-import { type Look, paint, type Span, spansWidth, wrapSpans } from '../styled-text.ts';
+import { type Line, type Look, paint, type Span, spansWidth, wrapSpans } from '../styled-text.ts';
 
 /** A question about actions that wait for the person. */
 export interface Question {
@@ -83,8 +83,6 @@ export function cardLines(
     ...keys.map((line, index) => paint([index === 0 ? FOOT : BAR_BELOW, ...line], look)),
   ];
 }
-
-type Line = readonly Span[];
 
 const BAR: Span = { text: '│ ', formats: ['yellow'] };
 const FOOT: Span = { text: '└ ', formats: ['yellow'] };

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Receipts } from '../../channel/event-stream.ts';
 import { printable, printableLines, StreamMask } from '../../daemon/admin/texts.ts';
-import type { Sink } from '../output.ts';
+import { hasColor, type Sink } from '../output.ts';
 import type { ChatView, ToolActivity } from './chat-view.ts';
 import { receiptInWords } from './chat-view.ts';
 import type { Question } from './question.ts';
@@ -35,7 +35,7 @@ export class Screen implements ChatView {
   constructor(stdout: Sink, stderr: Sink, env: NodeJS.ProcessEnv = process.env) {
     this.#stdout = stdout;
     this.#stderr = stderr;
-    this.#color = stderr.isTTY === true && !env.NO_COLOR;
+    this.#color = hasColor(stderr, env);
   }
 
   text(piece: string): void {

@@ -84,3 +84,10 @@ export function wholeNumber(
   if (number >= min && number <= max) return number;
   throw usageError(`${option} takes a whole number from ${min} to ${max}, not '${String(value)}'`);
 }
+
+/** One of these words from the command line. Throws CliError (2) if the value is anything else. */
+export function oneOf<T extends string>(option: string, value: string, words: readonly T[]): T {
+  const word = words.find((known) => known === value);
+  if (word !== undefined) return word;
+  throw usageError(`${option} takes one of ${words.join(', ')}, not '${value}'`);
+}

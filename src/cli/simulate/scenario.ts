@@ -18,7 +18,7 @@ import { openStore, StoreMissing, StoreOfAnotherLayout, StoreUnavailable } from 
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation, readDevSettings, USING_DEV_SETTINGS } from '../config-location.ts';
-import { wholeNumber } from '../names/typed-values.ts';
+import { oneOf, wholeNumber } from '../names/typed-values.ts';
 
 /** A channel, the simulator of its platform, and the settings of both. */
 export interface Scenario {
@@ -193,17 +193,12 @@ function readKind({ kind, command }: EventOptions): (typeof KINDS)[number] {
   if (command && kind !== undefined && kind !== 'command')
     throw usageError(`--command and --kind ${kind} contradict each other`);
   if (command) return 'command';
-  const known = KINDS.find((one) => one === (kind ?? 'message'));
-  if (known) return known;
-  throw usageError(`--kind takes one of ${KINDS.join(', ')}, not '${kind}'`);
+  return oneOf('--kind', kind ?? 'message', KINDS);
 }
 
 /** The button that is pressed; null if none is. */
 export function readPress({ press }: EventOptions): (typeof PRESSES)[number] | null {
-  if (press === undefined) return null;
-  const known = PRESSES.find((one) => one === press);
-  if (known) return known;
-  throw usageError(`--press takes one of ${PRESSES.join(', ')}, not '${press}'`);
+  return press === undefined ? null : oneOf('--press', press, PRESSES);
 }
 
 /** How a message ended, according to the daemon's store. */

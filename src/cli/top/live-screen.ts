@@ -14,7 +14,7 @@ const LEAVING = /[\u{3}qQ]/u;
 
 interface LiveTerminal {
   stdin: Readable & { setRawMode?(raw: boolean): unknown; isTTY?: boolean };
-  stdout: Sink & { rows?: number };
+  stdout: Sink;
 }
 
 /**
