@@ -34,12 +34,8 @@ export function argumentsSchema(
   const hidden = new Set(
     bound.filter((name) => name.startsWith(`${BODY}.`)).map((name) => name.slice(BODY.length + 1)),
   );
-  const fields =
-    body?.schema === undefined || body.schema === null ? [] : [...collectProperties(body.schema).keys()];
-  checkBindings(bound, [
-    ...parameters.map(({ property }) => property),
-    ...fields.map((field) => `${BODY}.${field}`),
-  ]);
+  const fields = bodyFields(body);
+  checkBindings(bound, operationArguments({ parameters, body }));
 
   const offered = parameters.filter(({ property }) => !bound.includes(property));
   const bodySchema = body?.schema ?? null;
@@ -72,6 +68,18 @@ export function argumentsSchema(
     additionalProperties: false,
     ...(Object.keys(definitions).length > 0 ? { $defs: definitions } : {}),
   };
+}
+
+/** The names of the arguments that an entry can mention: names of parameters, and `body.field`. */
+export function operationArguments({ parameters, body }: Pick<Operation, 'parameters' | 'body'>): string[] {
+  return [
+    ...parameters.map(({ property }) => property),
+    ...bodyFields(body).map((field) => `${BODY}.${field}`),
+  ];
+}
+
+function bodyFields(body: RequestBody | null): string[] {
+  return body?.schema ? [...collectProperties(body.schema).keys()] : [];
 }
 
 /** The schema of a body as a model gives it. */

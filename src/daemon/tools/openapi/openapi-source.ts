@@ -6,7 +6,7 @@ import { checkSchema } from '../schema/compile-schema.ts';
 import type { EntryLocation, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
 import { findNameProblem } from '../tool-names.ts';
-import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
+import { argumentsSchema, operationArguments, UnknownBinding } from './arguments-schema.ts';
 import { checkStructure } from './check-structure.ts';
 import {
   DocumentProblem,
@@ -18,6 +18,7 @@ import {
 } from './document.ts';
 import { type FoundOperation, findOperation, findOperations, operationKey } from './find-operation.ts';
 import { createOpenApiTool } from './openapi-tool.ts';
+import { BODY } from './read-body.ts';
 import { type Operation, readOperation } from './read-operation.ts';
 
 /**
@@ -166,12 +167,7 @@ function readTool(
     const wrong = findNameProblem(tool.name);
     if (wrong !== null) problems.push({ ...location, ...wrong });
     problems.push(...unconfirmable(tool, location));
-    const unknown = unknownInSummary(tool);
-    if (unknown !== undefined) {
-      const problem = `names \`{${unknown}}\`, which is not a parameter of the operation`;
-      const known = Object.keys(tool.parameters.properties as object);
-      problems.push(problemAt(location, problem, `one of ${known.join(', ')} in braces`, 'summary'));
-    }
+    problems.push(...unknownInSummary(tool, operation, location));
     return tool;
   } catch (error) {
     if (error instanceof UnknownBinding) {
@@ -234,13 +230,32 @@ function changingReads(
 }
 
 /**
- * The first `{name}` in the summary that does not name an argument. Parts of an argument are written with dots:
- * `{body.note}`.
+ * The names in braces in the summary that the operation does not have: to a person, the question would not say what is
+ * done. Parts of an argument are written with dots, such as `{body.note}`.
  */
-function unknownInSummary({ summary, parameters, bind }: Tool): string | undefined {
-  const known = [...Object.keys(parameters.properties as object), ...Object.keys(bind)];
+function unknownInSummary(
+  { summary }: Tool,
+  operation: Operation,
+  location: EntryLocation,
+): SettingProblem[] {
+  const listed = operationArguments(operation);
+  const hasFields = listed.some((name) => name.startsWith(`${BODY}.`));
+  const known = operation.body === null || hasFields ? listed : [...listed, BODY];
+  const isKnown = (name: string) =>
+    (name === BODY && hasFields) || known.some((one) => name === one || name.startsWith(`${one}.`));
   const names = [...(summary ?? '').matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
-  return names.find((name) => !known.some((one) => name === one || name.startsWith(`${one}.`)));
+  return [...new Set(names)]
+    .filter((name) => !isKnown(name))
+    .map((name) =>
+      problemAt(
+        location,
+        `names \`{${name}}\`, which is not a parameter of the operation`,
+        known.length === 0
+          ? 'no name in braces: the operation has no parameters'
+          : `one of ${known.join(', ')}, in braces`,
+        'summary',
+      ),
+    );
 }
 
 /** Refuses an operation whose schema is invalid, because its calls could not be checked. */

@@ -278,9 +278,23 @@ it('a summary that names an unknown argument is refused', async () => {
   const withSummary = (summary: string) =>
     problemsOf(document, { a: { summary, bind: { 'body.owner': 'sub' } } });
   expect(await withSummary('Do {id} with {body.note} for {body.owner}')).toEqual([]);
+  expect(await withSummary('Do {body} and {body.note.text}')).toEqual([]);
   expect(await withSummary('Do {orderId}')).toEqual([
     'tools[0].operations.a.summary names `{orderId}`, which is not a parameter of the operation',
   ]);
+  expect(await withSummary('Do {body.notes}')).toEqual([
+    'tools[0].operations.a.summary names `{body.notes}`, which is not a parameter of the operation',
+  ]);
+  const { problems } = await readEntry(entryOf(document, { a: { summary: 'Do {note}' } }));
+  expect(problems).toMatchObject([{ right: 'one of id, body.note, body.owner, in braces' }]);
+});
+
+it('a summary may name a body without fields, and its parts', async () => {
+  const operation = { operationId: 'a', requestBody: json({ type: 'object' }), ...OK };
+  const document = documentOf({ '/a': { post: operation } });
+  expect(await problemsOf(document, { a: { summary: 'Do {body} with {body.note}' } })).toEqual([]);
+  const { problems } = await readEntry(entryOf(document, { a: { summary: 'Do {note}' } }));
+  expect(problems).toMatchObject([{ right: 'one of body, in braces' }]);
 });
 
 it('a condition for a confirmation on an unknown argument is refused', async () => {
