@@ -160,7 +160,10 @@ function parsePem(setting: string, pem: string): KeyObject {
   try {
     return createPublicKey(pem);
   } catch (cause) {
-    throw misconfigured(setting, 'contains no readable PEM', PEM, cause);
+    // Often it is the secret of HS256, which stayed when the algorithm was changed.
+    const right =
+      setting === SECRET_SETTING ? `${PEM}; or remove it, and set JWT_PUBLIC_KEY or JWT_JWKS_URL` : PEM;
+    throw misconfigured(setting, 'contains no readable PEM', right, cause);
   }
 }
 

@@ -393,7 +393,7 @@ describe('an unusable key', () => {
     [
       'an HS256 secret that was not removed',
       { ...RS256, JWT_SECRET_KEY: new Secret('a-shared-secret') },
-      `JWT_SECRET_KEY contains no readable PEM: ${right}`,
+      `JWT_SECRET_KEY contains no readable PEM: ${right}; or remove it, and set JWT_PUBLIC_KEY or JWT_JWKS_URL`,
     ],
     [
       'a path that does not exist',
