@@ -99,7 +99,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     name: 'support',
     summary: 'Find out why somebody got an answer, or got none.',
     paragraphs: [
-      'Find the conversation by the user: `agentd sessions list --user ID`, where ID is the phone number with its plus sign and country code, the id of the user on the platform, or the `user_id` of your site. `agentd explain` with the id of the session says for whom the agent acted, what happened and what to do. `agentd explain --user ID` explains the last messages of the user. Refused messages belong to no session: find them with `--user` or by their request id.',
+      'Find the conversation by the user: `agentd sessions list --user ID`, where ID is the phone number with its plus sign and country code, the id of the user on the platform, or the `user_id` of your site. `agentd explain` with the id of the session says for whom the agent acted, what happened and what to do. `agentd explain --user ID` explains the last messages of the user. Refused messages belong to no session: find them with `--user` or by their request id. If your site gives the widget no `data-user-id`, find the conversations of a person who was signed in with `agentd person show --sub SUB`, where SUB is the `sub` of their tokens.',
       'For one message, give `agentd explain` the request id. A web client finds it in the header X-Request-Id of each answer, and in `request_id` of each error; `agentd logs` shows it, too.',
     ],
     complaints: [
