@@ -1,19 +1,19 @@
 /**
  * Marks are words that appear nowhere else: one in each message, one in each person's data, and one in each action that
- * a person asks for. Anybody who can read a mark has learned what it stands for. Marks begin with so many letters that no random id
- * contains a mark.
+ * a person asks for. Anybody who can read a mark has learned what it stands for. Marks begin with so many letters that no
+ * random id contains a mark, and have a 0, so that none has the form of a link code.
  */
-export const MARK = /kzqxj[mpd]\d+q[a-z0-9]+/;
-const MARKS = /kzqxj[mpd]\d+q[a-z0-9]+/g;
+export const MARK = /kzqx0[mpd]\d+q[a-z0-9]+/;
+const MARKS = /kzqx0[mpd]\d+q[a-z0-9]+/g;
 
 /** Returns the mark of a message. @param history number of the history to which it belongs */
 export function messageMark(history: number, message: number): string {
-  return `kzqxjm${history}q${message}`;
+  return `kzqx0m${history}q${message}`;
 }
 
 /** Returns the mark in the data that the business system has about a person. */
 export function dataMark(history: number, person: string): string {
-  return `kzqxjp${history}q${person}`;
+  return `kzqx0p${history}q${person}`;
 }
 
 /** How the business API answers an action. */
@@ -21,7 +21,7 @@ export type DeedOutcome = 'done' | 'failed' | 'unknown';
 
 /** Returns the mark of an action. It says how the business API answers it. */
 export function deedMark(history: number, deed: number, outcome: DeedOutcome): string {
-  return `kzqxjd${history}q${deed}${outcome[0]}`;
+  return `kzqx0d${history}q${deed}${outcome[0]}`;
 }
 
 export function deedOutcome(mark: string): DeedOutcome {
@@ -30,7 +30,7 @@ export function deedOutcome(mark: string): DeedOutcome {
 
 /** The history to which the mark of an action belongs. */
 export function historyOfMark(mark: string): number {
-  return Number(/^kzqxjd(\d+)q/.exec(mark)?.[1]);
+  return Number(/^kzqx0d(\d+)q/.exec(mark)?.[1]);
 }
 
 /** The actions that a message asks for, in order. */
@@ -40,7 +40,7 @@ export function deedsAskedFor(text: string): string[] {
 
 /** The marks of the actions in a text, in order, each once. */
 export function deedsIn(text: string): string[] {
-  return [...new Set(text.match(MARKS))].filter((mark) => mark.startsWith('kzqxjd'));
+  return [...new Set(text.match(MARKS))].filter((mark) => mark.startsWith('kzqx0d'));
 }
 
 /** The marks in a text, each once, sorted. */
