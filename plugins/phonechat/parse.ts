@@ -38,9 +38,8 @@ export interface Hint {
 
 /** The content of all entries and changes of a webhook, in order. */
 export interface Parsed {
+  /** Those with `confirm` are presses of the buttons of questions. */
   messages: IncomingMessage[];
-  /** Presses of the buttons of questions. */
-  presses: IncomingMessage[];
   hints: Hint[];
   edits: EditedMessage[];
   statuses: Status[];
@@ -59,7 +58,6 @@ export interface Parsed {
 export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
   const parsed: Parsed = {
     messages: [],
-    presses: [],
     hints: [],
     edits: [],
     statuses: [],
@@ -130,7 +128,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
 
   if (content.kind === 'press') {
     const { confirm } = content;
-    parsed.presses.push({ ...toMessage(message, message_id, who, { number_id, group }), text: '', confirm });
+    parsed.messages.push({ ...toMessage(message, message_id, who, { number_id, group }), text: '', confirm });
     return null;
   }
   const text = content.kind === 'text' ? content.text : content.caption;

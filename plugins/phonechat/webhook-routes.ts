@@ -78,9 +78,11 @@ class Webhook {
       throw this.#notSigned(request);
     const parsed = parse(request.json(), this.#configured.numbers);
     this.#log(parsed, request.id);
-    for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
-      await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);
-    for (const press of parsed.presses) await this.#take(press, request);
+    for (const messages of inCalls(parsed.messages)) {
+      const [first] = messages;
+      if (first?.confirm) await this.#take(first, request);
+      else await this.#scope.enqueue(messages, request);
+    }
     for (const edited of parsed.edits) await this.#scope.edit(edited, request);
     for (const { message_id, user_id, reply_to, text, what } of parsed.hints) {
       const values = { max: TEXT_MAX.toLocaleString('en'), what: what === null ? '' : this.#scope.say(what) };
@@ -148,6 +150,18 @@ class Webhook {
       'messages for a business number that is not in PHONECHAT_PHONE_NUMBER_ID are ignored',
     );
   }
+}
+
+/** Messages in their order, as `enqueue` takes them: a press is by itself. */
+function inCalls(messages: readonly IncomingMessage[]): IncomingMessage[][] {
+  const calls: IncomingMessage[][] = [];
+  for (const message of messages) {
+    const last = calls.at(-1);
+    if (last === undefined || message.confirm || last[0]?.confirm || last.length === ACCEPT_MAX)
+      calls.push([message]);
+    else last.push(message);
+  }
+  return calls;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readPress as readTelegramPress } from '../../../plugins/msgbot/parse.ts';
 import { renderParts as telegramParts } from '../../../plugins/msgbot/render.ts';
+import phonechat from '../../../plugins/phonechat/index.ts';
 import { parse as parseWhatsApp } from '../../../plugins/phonechat/parse.ts';
 import { renderMessages as whatsAppMessages } from '../../../plugins/phonechat/render.ts';
 import { readPress as readSlackPress } from '../../../plugins/teamchat/parse.ts';
@@ -224,11 +225,43 @@ describe('a press of a button in WhatsApp', () => {
   });
 
   it('comes from the sender of the message, and a press of any other button becomes a message with the title of the button', () => {
-    const { presses, messages } = parseWhatsApp(webhook({ id: YES, title: 'Confirm' }), new Set(['1']));
-    expect(messages).toEqual([]);
-    expect(presses).toMatchObject([{ user_id: '+4915100000', text: '', confirm: { id: ID, approve: true } }]);
+    const { messages } = parseWhatsApp(webhook({ id: YES, title: 'Confirm' }), new Set(['1']));
+    expect(messages).toMatchObject([
+      { user_id: '+4915100000', text: '', confirm: { id: ID, approve: true } },
+    ]);
     const other = parseWhatsApp(webhook({ id: 'other', title: 'Confirm' }), new Set(['1']));
-    expect([other.presses, other.messages.map(({ text }) => text)]).toEqual([[], ['Confirm']]);
+    expect(other.messages.map(({ text, confirm }) => [text, confirm])).toEqual([['Confirm', undefined]]);
+  });
+
+  it('keeps its place among the other messages of a delivery', async () => {
+    const simulator = await phonechat.simulator?.();
+    if (!simulator) throw new Error('the channel has no simulator');
+    const settings = settingsOf(
+      phonechat,
+      simulator.devSettings((name) => name.padEnd(43, 'x'), 'http://127.0.0.1:9'),
+    );
+    const came: string[] = [];
+    const scope = recordingScope(settings, {
+      async enqueue(messages) {
+        came.push(...messages.map(({ text }) => text));
+        return messages.map(() => 'kept');
+      },
+      async press() {
+        came.push('a press');
+        return { outcome: 'enqueued' };
+      },
+    });
+    const event = { user: '+16505551234', place: 'direct', sent_at: Date.now() } as const;
+    const messages = ['one', 'two', YES, 'three'].map((text, number) => {
+      const kind = text === YES ? 'press' : 'message';
+      return JSON.parse(simulator.delivery({ ...event, kind, text, number }, settings).body);
+    });
+    const [first, ...others] = messages;
+    first.entry.push(...others.flatMap(({ entry }) => entry));
+    const given = simulator.delivery({ ...event, kind: 'message', text: '', number: 9 }, settings);
+    const signed = simulator.sign?.({ ...given, body: JSON.stringify(first) }, settings);
+    expect(await deliver(phonechat.create(scope), signed ?? given)).toMatchObject({ status: 200 });
+    expect(came).toEqual(['one', 'two', 'a press', 'three']);
   });
 });
 
