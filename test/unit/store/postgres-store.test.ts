@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import { Database } from '../../../src/daemon/store/kernels/postgres/database.ts';
 import { PostgresKernel } from '../../../src/daemon/store/kernels/postgres/kernel.ts';
@@ -168,6 +169,25 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
     const retried = await two.inbox.retryFailed({});
     expect(new Set(retried).size).toBe(count);
     expect(await one.inbox.list({ states: ['waiting'], limit: 1000 })).toHaveLength(count);
+  });
+
+  it('cannot be reached while somebody has changed its schema, and can again afterwards', async () => {
+    const store = await open();
+    const alter = async (statement: string) => {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query(`ALTER ${statement}`).finally(() => client.end());
+    };
+    for (const [change, undo] of [
+      ['TABLE agentd_documents RENAME TO others', 'TABLE others RENAME TO agentd_documents'],
+      ['TABLE agentd_documents RENAME version TO v', 'TABLE agentd_documents RENAME v TO version'],
+      ['FUNCTION agentd_read RENAME TO reads', 'FUNCTION reads RENAME TO agentd_read'],
+    ] as const) {
+      await alter(change);
+      await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
+      await alter(undo);
+      expect(await store.sessions.find('s')).toBeNull();
+    }
   });
 
   it('says what is left to do if the tables cannot be written again after an erasure', async () => {

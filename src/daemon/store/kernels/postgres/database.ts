@@ -13,10 +13,10 @@ const LOCK_MS = 5_000;
 const IDLE_MS = 30_000;
 
 /**
- * SQLSTATE classes that mean a defect of the program: data, constraints, syntax. All other errors come from the
- * environment.
+ * SQLSTATE classes that mean a defect of the program: data and constraints. All other errors come from the environment,
+ * also those of class 42: the statements never change, so that somebody else has changed the schema or the rights.
  */
-const DEFECT = /^(?:22|23|42(?!501))/;
+const DEFECT = /^2[23]/;
 
 // `pg` loads this package only when a server asks for a password that DATABASE_URL does not have. An upgrade may have
 // replaced its files until then.
