@@ -246,7 +246,8 @@ function toUserId(payload: Fields, event: Fields, user: string): string {
     payload.context_enterprise_id,
     ...asObjects(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
   ];
-  return ours.includes(theirs) ? user : `${theirs ?? EXTERNAL}:${user}`;
+  const isOurs = theirs !== undefined && ours.includes(theirs);
+  return isOurs ? user : `${theirs ?? EXTERNAL}:${user}`;
 }
 
 /**

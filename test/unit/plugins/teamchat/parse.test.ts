@@ -213,6 +213,10 @@ describe('a delivery', () => {
     const { user_team, source_team, team, ...event } = sample('app-mention-external').event as Sample;
     const parsed = parse({ ...sample('app-mention-external'), event }, null);
     expect(parsed).toMatchObject({ message: { user_id: 'external:U061F7AUR' } });
+    const { context_enterprise_id, ...delivery } = sample('app-mention-external');
+    expect(parse({ ...delivery, event }, null)).toMatchObject({
+      message: { user_id: 'external:U061F7AUR' },
+    });
   });
 
   it('without a workspace belongs to the workspace of the token', () => {
