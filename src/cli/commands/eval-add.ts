@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Shown>[] = [
 export const command = defineCommand({
   description: [
     'Makes a case of `agentd eval` of the recording of a message (RECORD_RUNS), and adds it to FILE, which only you can read (mode 0600); without FILE, the case is printed. The case has the message, what was said before, and each call with its result.',
-    'It has no data of people: every value of a claim, id of a platform, e-mail address and number, and every string of a result with 4 characters or more, is replaced by a placeholder, the same one throughout. The command shows what it has replaced, and adds nothing if such a value is left. Names that occur only in the words of a person are not recognized, so read the case before you share it.',
+    'It has no data of people: every value of a claim, id of a platform, e-mail address, date, time and number, and every string of a result with 4 characters or more, is replaced by a placeholder, the same one throughout. The command shows what it has replaced, and adds nothing if such a value is left. Names that occur only in the words of a person are not recognized, so read the case before you share it.',
     'ID is the id of a message with or without its channel, of a turn or of a request, as `agentd explain` shows it. The command adds a line to the audit log.',
   ].join('\n\n'),
   args: {

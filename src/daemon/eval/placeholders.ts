@@ -1,7 +1,7 @@
 import { stringsIn } from '../syntax/json.ts';
 
 /** What was replaced, by its kind. `word`: a part of a name or of a result that looks like a name or a code. */
-type ReplacedKind = 'claim' | 'id' | 'email' | 'number' | 'result' | 'word';
+type ReplacedKind = 'claim' | 'id' | 'email' | 'date' | 'time' | 'number' | 'result' | 'word';
 
 export interface Replaced {
   kind: ReplacedKind;
@@ -18,7 +18,19 @@ const SUBSTRING_MIN = 4;
 const EMAIL = String.raw`[^\s@<>()[\],;:"'\x60|]{1,64}@[^\s@<>()[\],;:"'\x60|]{1,189}`;
 /** In the digits of any script: a phone number in Arabic digits is one, too. */
 const NUMBER = String.raw`\p{Nd}+`;
-const IS_NUMBER = /^\p{Nd}+$/u;
+const DATE = String.raw`(?<!\p{Nd})\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\p{Nd})`;
+const MINUTE = String.raw`(?<!\p{Nd})(?:[01]\d|2[0-3]):[0-5]\d(?!\p{Nd})`;
+const TIME = String.raw`${MINUTE}(?::[0-5]\d(?!\p{Nd}))?`;
+const DIGITS = new RegExp([DATE, MINUTE, NUMBER].join('|'), 'gu');
+/** What is found by its form, and is no known value. */
+const BY_FORM = [
+  ['date', new RegExp(`^${DATE}$`, 'u')],
+  ['time', new RegExp(`^${TIME}$`, 'u')],
+  ['number', new RegExp(`^${NUMBER}$`, 'u')],
+] as const;
+const MINUTES_OF_DAY = 24 * 60;
+/** A text that is a date with a time. Each of them is replaced by its form. */
+const MOMENT = new RegExp(String.raw`^${DATE}[Tt ]${TIME}(?:\.\d+)?(?:[Zz]|[+-]${TIME})?$`, 'u');
 /** A claim that may be a name. */
 const NAME = /^[\p{L}\p{M}\p{N}' .-]{1,60}$/u;
 /** A word that may be a part of a name, or a code: it has a capital letter, a digit, or a letter beyond ASCII. */
@@ -27,14 +39,14 @@ const DISTINCTIVE = /[\p{Lu}\p{N}_]|[^\x00-\x7f]|[\p{L}\p{N}]-[\p{L}\p{N}]/u;
 
 /**
  * Replaces what may say who somebody is, or what belongs to them, by placeholders: the same value by the same
- * placeholder throughout, all in one pass, the longest value first. Numbers become other numbers of the same length, so
- * that arguments still fit their schemas. No placeholder is a value that is replaced.
+ * placeholder throughout, all in one pass, the longest value first. Numbers become other numbers of the same length, and
+ * dates and times other ones, so that arguments still fit their schemas. No placeholder is a value that is replaced.
  */
 export class Placeholders {
   /** By the value in lower case. */
   readonly #known = new Map<string, Replaced>();
   readonly #counts = new Map<ReplacedKind, number>();
-  /** Every number of the recording. */
+  /** Every number, date and time of the recording. */
   readonly #numbers = new Set<string>();
   readonly #numbered = new Map<number, number>();
   readonly #used = new Set<string>();
@@ -59,6 +71,7 @@ export class Placeholders {
   /** Adds the strings of a result, and the words in them that look like names or codes. */
   result(value: unknown): void {
     for (const text of stringsIn(value)) {
+      if (MOMENT.test(text)) continue;
       if (text.trim().length >= RESULT_MIN) this.#add('result', text);
       for (const word of text.match(WORD) ?? [])
         if (word.length >= RESULT_MIN && DISTINCTIVE.test(word)) this.#add('word', word);
@@ -66,10 +79,10 @@ export class Placeholders {
     this.reserveNumbers(value);
   }
 
-  /** Notes the numbers of a text or of a value, so that no placeholder is one of them. Call it before `replace`. */
+  /** Notes the numbers, dates and times of a text or of a value, so that no placeholder is one of them. Call it before `replace`. */
   reserveNumbers(value: unknown): void {
     for (const text of [...stringsIn(value), ...numbersIn(value)])
-      for (const number of text.match(/\p{Nd}+/gu) ?? []) this.#numbers.add(number);
+      for (const number of text.match(DIGITS) ?? []) this.#numbers.add(number);
   }
 
   /** A copy of a value, with placeholders in its texts, its numbers and the names of its members. */
@@ -120,7 +133,7 @@ export class Placeholders {
     const key = found.toLowerCase();
     let known = this.#known.get(key);
     if (!known) {
-      const kind = IS_NUMBER.test(found) ? 'number' : 'email';
+      const kind = BY_FORM.find(([, form]) => form.test(found))?.[0] ?? 'email';
       known = { kind, value: found, placeholder: this.#newPlaceholder(kind, found) };
       this.#known.set(key, known);
     }
@@ -133,14 +146,17 @@ export class Placeholders {
     if (this.#pattern === null) {
       const values = [...this.#known.values()]
         .map(({ value }) => value)
-        .filter((value) => !IS_NUMBER.test(value))
+        .filter((value) => !BY_FORM.some(([, form]) => form.test(value)))
         .sort(longestFirst);
       const literals = (hasAddress: boolean) =>
         values
           .filter((value) => value.includes('@') === hasAddress)
           .map((value) => (value.length >= SUBSTRING_MIN ? escaped(value) : whole(escaped(value))));
       // Part of an address may be a known value, too.
-      this.#pattern = new RegExp([...literals(true), EMAIL, ...literals(false), NUMBER].join('|'), 'giu');
+      this.#pattern = new RegExp(
+        [...literals(true), EMAIL, ...literals(false), DATE, TIME, NUMBER].join('|'),
+        'giu',
+      );
     }
     return this.#pattern;
   }
@@ -156,11 +172,27 @@ export class Placeholders {
 
   #newPlaceholder(kind: ReplacedKind, value: string): string {
     if (kind === 'number') return this.#newNumber(value.length);
+    // A time with seconds is the same minute as the time without them.
+    if (kind === 'time' && value.length > 5) return `${this.#toPlaceholder(value.slice(0, 5))}:00`;
+    if (kind === 'date' || kind === 'time') return this.#newMoment(kind);
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
     const letters = toLetters(count);
     if (kind === 'email' || /^\S+@\S+$/.test(value)) return `${kind}-${letters.toLowerCase()}@example.com`;
     return `${kind.toUpperCase()}_${letters}`;
+  }
+
+  /** A date or a minute that is not in the recording: the last ones of the year 9999, in backward order. */
+  #newMoment(kind: 'date' | 'time'): string {
+    for (let count = this.#counts.get(kind) ?? 0; count < MINUTES_OF_DAY; count++) {
+      this.#counts.set(kind, count + 1);
+      const moment = new Date(
+        kind === 'date' ? Date.UTC(9999, 11, 31 - count) : Date.UTC(9999, 11, 31, 23, 59 - count),
+      ).toISOString();
+      const written = kind === 'date' ? moment.slice(0, 10) : moment.slice(11, 16);
+      if (!this.#numbers.has(written)) return written;
+    }
+    return this.#newNumber(4);
   }
 
   /** A number with as many digits that is no number of the recording. If there is none, it has more digits. */

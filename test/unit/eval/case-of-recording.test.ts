@@ -128,6 +128,21 @@ describe('a case of a recording', () => {
     expect(say.split(', ')[0]).not.toBe(say.split(', ')[1]);
   });
 
+  it('replaces dates and times by others, so that arguments still fit their schemas', () => {
+    const at = '2027-05-03T19:30:00.250+01:00';
+    const { yaml, left, replaced } = made(
+      aRun({ text: 'Book Blue on 2027-05-03 at 19:30, not on 9999-12-31 at 23:59:00' }, [
+        { tool: 'a', effect: 'read', args: { day: '2027-05-03', at }, answer: { ok: true, result: [at] } },
+      ]),
+    );
+    expect(left).toEqual([]);
+    const one = read(yaml);
+    expect(one.turns[0]?.say).toBe('Book Blue on 9999-12-30 at 23:58, not on 9999-12-29 at 23:56:00');
+    expect(JSON.stringify(one)).toContain('9999-12-30T23:58:00.999+23:57');
+    expect(replaced).toContainEqual({ kind: 'date', value: '2027-05-03', placeholder: '9999-12-30' });
+    expect(replaced).toContainEqual({ kind: 'time', value: '19:30', placeholder: '23:58' });
+  });
+
   it('replaces numbers in the digits of every script', () => {
     const text = 'رقمي ٠٥٠١٢٣٤٥٦٧, मेरा ९८७६५४३२१०, 0501234567';
     const { yaml, left } = made(aRun({ text }));
