@@ -40,8 +40,14 @@ function aRun(given: Partial<Given>, tool_calls: RecordedRun['tool_calls'] = [])
   };
 }
 
+/** Its ids are always the same: no placeholder is a number that occurs in one of them. */
 const recording = (members: Partial<Recording> = {}): Recording => ({
-  ...aRecording(members),
+  ...aRecording({
+    turn_id: '00000000-aaaa-4aaa-8aaa-aaaaaaaaaaaa',
+    request_id: '00000000-bbbb-4bbb-8bbb-bbbbbbbbbbbb',
+    session_id: '00000000-cccc-4ccc-8ccc-cccccccccccc',
+    ...members,
+  }),
   recorded_at: 0,
 });
 const made = (run: RecordedRun, of: Recording = recording()) => caseOfRecording(of, run, new Set());
