@@ -28,7 +28,8 @@ export const WHO_ARGUMENT = {
  * Who a command is about: the person of `--sub` (with `--iss` and `--tenant`) or, without `--sub`, the platform's user
  * in the first argument. The user's id is converted to the spelling under which the channel stores it.
  * @returns the person or user, null if nobody is named; and the other arguments
- * @throws CliError (2) if the argument is not a user of a channel, --sub is empty, or --iss or --tenant is given without --sub
+ * @throws CliError (2) if the argument is not a user of a channel, --sub is empty, or --iss or --tenant is given without
+ * --sub
  */
 export async function readWho(
   args: readonly string[],

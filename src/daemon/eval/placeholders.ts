@@ -79,7 +79,10 @@ export class Placeholders {
     this.reserveNumbers(value);
   }
 
-  /** Notes the numbers, dates and times of a text or of a value, so that no placeholder is one of them. Call it before `replace`. */
+  /**
+   * Notes the numbers, dates and times of a text or of a value, so that no placeholder is one of them. Call it before
+   * `replace`.
+   */
   reserveNumbers(value: unknown): void {
     for (const text of [...stringsIn(value), ...numbersIn(value)])
       for (const number of text.match(DIGITS) ?? []) this.#numbers.add(number);

@@ -41,7 +41,7 @@ export function makeDirectory(path: string, mode = 0o777, onMade?: (path: string
   return [path];
 }
 
-/** What keeps a path from being a directory: the path or one above it, if that exists and is none. Null if nothing does. */
+/** The path, or one above it, that exists and is no directory, so that the path cannot be one. Null if there is none. */
 export function findObstacle(path: string): string | null {
   try {
     return statSync(path).isDirectory() ? null : path;

@@ -181,7 +181,7 @@ async function settle(
   for (const { actions, verdict } of judged)
     if (verdict === 'withdrawn')
       for (const action of actions) await settleAction(action, 'withdrawn', turn, services);
-  const answered = findAnswered(judged, turn);
+  const answered = findAnswered(judged);
   const left = judged.find(
     ({ first, verdict }) =>
       first.principal === facts.confirmer && (verdict === 'left' || verdict === 'sign_in'),
@@ -200,6 +200,8 @@ async function settle(
 interface JudgedQuestion {
   actions: AskedActions;
   first: Action;
+  /** Whether the message may answer it. A button answers only the question that it names. */
+  isMeant: boolean;
   answer: Answer;
   verdict: AnswerVerdict;
 }
@@ -218,14 +220,13 @@ function judgeQuestions(
     const answer = isMeant ? answerTo(actions, turn, texts) : { says: 'other' as const, confirmed: [] };
     const judged = judgeAnswer(first, { ...facts, says: answer.says, names_action });
     const isOld = judged !== 'foreign' && actions.some((action) => isOutdated(action, services));
-    return { actions, first, answer, verdict: isOld ? 'withdrawn' : judged };
+    return { actions, first, isMeant, answer, verdict: isOld ? 'withdrawn' : judged };
   });
 }
 
-/** The question that the message answers. A button answers only the question that it names. */
-function findAnswered(judged: readonly JudgedQuestion[], { message }: Turn): JudgedQuestion | undefined {
-  const named = message.confirm?.id;
-  const meant = judged.filter(({ first }) => named === undefined || toQuestionId(first) === named);
+/** The question that the message answers. */
+function findAnswered(judged: readonly JudgedQuestion[]): JudgedQuestion | undefined {
+  const meant = judged.filter(({ isMeant }) => isMeant);
   return (
     meant.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
     meant.find(({ verdict }) => verdict === 'sign_in')

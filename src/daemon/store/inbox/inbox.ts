@@ -194,7 +194,7 @@ export interface NewInboxMessage {
    * it is about nobody.
    */
   written_for?: PersonKey;
-  /** The id of the link code that the text is about. If the code is erased before the text is stored, it is not stored. */
+  /** The id of the link code that the text is about. If the code has been erased, the text is not stored. */
   link_code?: string;
   /** The question at the end of `reply`. */
   question?: StoredQuestion | null;
