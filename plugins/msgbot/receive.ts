@@ -1,11 +1,12 @@
-import type {
-  ChannelRequest,
-  ChannelScope,
-  ChannelText,
-  JsonObject,
-  PushScope,
+import {
+  type ChannelRequest,
+  type ChannelScope,
+  type ChannelText,
+  isSameSecret,
+  type JsonObject,
+  type PushScope,
+  RecentMap,
 } from '../../src/channel/index.ts';
-import { isSameSecret } from '../../src/channel/index.ts';
 import { type PlatformApi, PlatformFailure } from './api.ts';
 import type { Bot } from './bot.ts';
 import {
@@ -40,7 +41,7 @@ export class Receiver {
   readonly #bot: Bot;
   readonly #api: PlatformApi;
   readonly #secret: string;
-  readonly #albumsWithWords = new Set<string>();
+  readonly #albumsWithWords = new RecentMap<string, true>(ALBUMS_MAX);
 
   constructor(scope: PushScope, bot: Bot, api: PlatformApi, secret: string) {
     this.#scope = scope;
@@ -63,7 +64,7 @@ export class Receiver {
     const parsed = await this.#parse(request.json());
     switch (parsed.kind) {
       case 'message':
-        this.#rememberAlbum(parsed.album);
+        if (parsed.album !== null) this.#albumsWithWords.set(parsed.album, true);
         await this.#scope.enqueue([parsed.message], request);
         return;
       case 'overheard':
@@ -152,12 +153,6 @@ export class Receiver {
       user_id,
       throttle_key: `${reply_to.chat} ${about}`.trim(),
     });
-  }
-
-  #rememberAlbum(album: string | null): void {
-    if (album === null) return;
-    if (this.#albumsWithWords.size >= ALBUMS_MAX) this.#albumsWithWords.clear();
-    this.#albumsWithWords.add(album);
   }
 }
 

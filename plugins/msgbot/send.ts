@@ -1,10 +1,11 @@
 import type { Api } from 'grammy';
-import type {
-  ChannelText,
-  ClosedQuestion,
-  JsonObject,
-  OutgoingReply,
-  PushScope,
+import {
+  type ChannelText,
+  type ClosedQuestion,
+  type JsonObject,
+  type OutgoingReply,
+  type PushScope,
+  RecentMap,
 } from '../../src/channel/index.ts';
 import { type PlatformApi, PlatformFailure } from './api.ts';
 import { sentId } from './parse.ts';
@@ -48,8 +49,8 @@ export function loadRenderer(): Promise<typeof import('./render.ts')> {
 export class Sender {
   readonly #scope: PushScope;
   readonly #api: PlatformApi;
-  readonly #moved = new Map<number, number>();
-  readonly #undeleted = new Set<string>();
+  readonly #moved = new RecentMap<number, number>(MOVED_MAX);
+  readonly #undeleted = new RecentMap<string, true>(UNDELETED_MAX);
 
   constructor(scope: PushScope, api: PlatformApi) {
     this.#scope = scope;
@@ -152,8 +153,7 @@ export class Sender {
 
   #isFirstTry(id: string): boolean {
     if (this.#undeleted.has(id)) return false;
-    if (this.#undeleted.size >= UNDELETED_MAX) this.#undeleted.clear();
-    this.#undeleted.add(id);
+    this.#undeleted.set(id, true);
     return true;
   }
 
@@ -195,7 +195,6 @@ export class Sender {
       return await work(this.#moved.get(chat) ?? chat);
     } catch (error) {
       if (!(error instanceof PlatformFailure) || error.movedTo === undefined) throw error;
-      if (this.#moved.size >= MOVED_MAX) this.#moved.clear();
       this.#moved.set(chat, error.movedTo);
       return work(error.movedTo);
     }

@@ -3,6 +3,7 @@ import {
   type JsonObject,
   type OutgoingReply,
   type PushScope,
+  RecentMap,
   withTimeout,
 } from '../../src/channel/index.ts';
 import type { Graph } from './api.ts';
@@ -53,7 +54,7 @@ function toRecipient({ number_id, to, recipient, group }: JsonObject): JsonObjec
 
 /** Minimum time between two calls that show the indicator, in ms. The platform hides it after 25 s. */
 const SHOWN_MS = 20_000;
-/** Maximum number of messages for which the last call is remembered. The oldest are forgotten first. */
+/** Maximum number of messages for which the last call is remembered. */
 const SHOWN_MAX = 1000;
 
 /**
@@ -64,7 +65,7 @@ export class ReadMarks {
   readonly #scope: ChannelScope;
   readonly #graph: Graph;
   /** When the indicator was last shown for a message, in ms since the epoch. */
-  readonly #shown = new Map<string, number>();
+  readonly #shown = new RecentMap<string, number>(SHOWN_MAX);
 
   constructor(scope: ChannelScope, graph: Graph) {
     this.#scope = scope;
@@ -77,16 +78,9 @@ export class ReadMarks {
     const now = this.#scope.now();
     const isGroup = typeof group === 'string';
     if (last !== undefined && (isGroup || now - last < SHOWN_MS)) return;
-    this.#note(message_id, now);
+    this.#shown.set(message_id, now);
     const sign = isGroup ? {} : { typing_indicator: { type: 'text' } };
     const failure = await this.#graph.post(number_id, { status: 'read', message_id, ...sign });
     if (failure !== null) throw new Error(failure.reason);
-  }
-
-  #note(message_id: string, now: number): void {
-    this.#shown.delete(message_id);
-    this.#shown.set(message_id, now);
-    const [oldest] = this.#shown.keys();
-    if (this.#shown.size > SHOWN_MAX && oldest !== undefined) this.#shown.delete(oldest);
   }
 }

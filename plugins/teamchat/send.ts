@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
-import type {
-  ChannelScope,
-  ClosedQuestion,
-  JsonObject,
-  OutgoingReply,
-  PushScope,
+import {
+  type ChannelScope,
+  type ClosedQuestion,
+  type JsonObject,
+  type OutgoingReply,
+  type PushScope,
+  RecentMap,
 } from '../../src/channel/index.ts';
 import { type Call, type Health, toRefusal } from './api.ts';
 import { isId, isTimestamp } from './parse.ts';
@@ -19,7 +20,7 @@ export function loadRenderer(): Promise<typeof import('./render.ts')> {
   return renderer;
 }
 
-/** Maximum number of users whose direct messages are remembered. The oldest are forgotten first. */
+/** Maximum number of users whose direct messages are remembered. */
 const DIRECT_MAX = 10_000;
 
 /**
@@ -27,7 +28,7 @@ const DIRECT_MAX = 10_000;
  * names the conversation (https://docs.slack.dev/reference/methods/chat.postMessage).
  */
 export class DirectMessages {
-  readonly #byUser = new Map<string, string>();
+  readonly #byUser = new RecentMap<string, string>(DIRECT_MAX);
 
   get(user: string): string | undefined {
     return this.#byUser.get(user);
@@ -35,11 +36,8 @@ export class DirectMessages {
 
   /** Remembers where a message that was posted to `to` has arrived. */
   note(to: string, channel: unknown): void {
-    if (!/^[UW]/.test(to) || typeof channel !== 'string' || !/^D[A-Z0-9]{1,63}$/.test(channel)) return;
-    this.#byUser.delete(to);
-    this.#byUser.set(to, channel);
-    const [oldest] = this.#byUser.keys();
-    if (this.#byUser.size > DIRECT_MAX && oldest !== undefined) this.#byUser.delete(oldest);
+    if (/^[UW]/.test(to) && typeof channel === 'string' && /^D[A-Z0-9]{1,63}$/.test(channel))
+      this.#byUser.set(to, channel);
   }
 }
 

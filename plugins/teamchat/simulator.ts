@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
-import { readSecret } from '../../src/channel/index.ts';
+import { RecentMap, readSecret } from '../../src/channel/index.ts';
 import { escapeText, readText } from './read-text.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, buildRefusal, createApi, TEAM } from './simulator-api.ts';
 import { signRequest } from './verify.ts';
@@ -83,7 +83,7 @@ const REMEMBERED_MAX = 10_000;
 
 /** The times at which messages were sent. The time identifies a message, so it is the same in each delivery. */
 class Timestamps {
-  readonly #known = new Map<string, string>();
+  readonly #known = new RecentMap<string, string>(REMEMBERED_MAX);
 
   of(event: SimulatedEvent): string {
     const key = `${toChannelId(event)}:${event.number}`;
@@ -91,8 +91,6 @@ class Timestamps {
     if (known !== undefined) return known;
     const ts = `${Math.floor(event.sent_at / 1000)}.${String(event.number % 1_000_000).padStart(6, '0')}`;
     this.#known.set(key, ts);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > REMEMBERED_MAX && oldest !== undefined) this.#known.delete(oldest);
     return ts;
   }
 }

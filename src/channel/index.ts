@@ -13,6 +13,7 @@ export {
   pressPayload,
   readPressPayload,
 } from './payload.ts';
+export { RecentMap } from './recent-map.ts';
 export type * from './route.ts';
 export type * from './scope.ts';
 export type * from './setting.ts';

@@ -1,4 +1,6 @@
-/** Maximum number of replies whose sent parts are remembered in this process. The oldest are forgotten first. */
+import { RecentMap } from './recent-map.ts';
+
+/** Maximum number of replies whose sent parts are remembered in this process. */
 const REMEMBERED_MAX = 1000;
 
 /** Stores how many parts of a reply were sent. */
@@ -12,10 +14,10 @@ export interface PartsMemory {
 export class ReplyParts {
   readonly #memory: PartsMemory | null;
   /**
-   * How many parts of a reply were sent, most recent reply last. The count includes parts that were sent but could not
-   * be recorded in `#memory`.
+   * How many parts of a reply were sent. The count includes parts that were sent but could not be recorded in
+   * `#memory`.
    */
-  readonly #sent = new Map<string, number>();
+  readonly #sent = new RecentMap<string, number>(REMEMBERED_MAX);
   readonly #underWay = new Map<string, Promise<void>>();
 
   /** @param memory null to remember parts in this process only */
@@ -57,10 +59,7 @@ export class ReplyParts {
   }
 
   async #note(reply_id: string, sent: number, parts: number): Promise<void> {
-    this.#sent.delete(reply_id);
     this.#sent.set(reply_id, sent);
-    const [oldest] = this.#sent.keys();
-    if (this.#sent.size > REMEMBERED_MAX && oldest !== undefined) this.#sent.delete(oldest);
     // After the last part, the inbox itself stores that the whole reply was sent.
     if (sent < parts) await this.#memory?.note(reply_id, sent);
   }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
+import { RecentMap } from '../../channel/recent-map.ts';
 import { AgentdError } from '../errors.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
@@ -60,9 +61,7 @@ const HOUR = { ms: 3_600_000, max: 30 } as const;
  * the same hint.
  */
 const SAME_MS = 3000;
-/**
- * Maximum number of readers that are remembered. Beyond that, the reader whose last hint is the oldest is forgotten.
- */
+/** Maximum number of readers that are remembered. */
 const READERS_MAX = 10_000;
 
 interface Told {
@@ -77,7 +76,7 @@ interface Told {
  */
 export class Throttle {
   readonly #now: () => number;
-  readonly #readers = new Map<string, readonly Told[]>();
+  readonly #readers = new RecentMap<string, readonly Told[]>(READERS_MAX);
 
   constructor(now: () => number) {
     this.#now = now;
@@ -97,10 +96,7 @@ export class Throttle {
   note(reader: string, text: string): void {
     const now = this.#now();
     const told = this.#lately(reader, now);
-    this.#readers.delete(reader);
     this.#readers.set(reader, [...told, { text, at: now }]);
-    const [longest] = this.#readers.keys();
-    if (this.#readers.size > READERS_MAX && longest !== undefined) this.#readers.delete(longest);
   }
 
   #lately(reader: string, now: number): readonly Told[] {

@@ -1,4 +1,5 @@
 import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../channel/index.ts';
+import { RecentMap } from '../../channel/recent-map.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { findSendersLink } from '../linking/find-link.ts';
 import type { Services } from '../message/services.ts';
@@ -260,7 +261,7 @@ export class Sending {
   }
 }
 
-/** Maximum number of replies whose ids are remembered. The oldest are forgotten first. */
+/** Maximum number of replies whose ids are remembered. */
 const REPLIES_MAX = 1000;
 /** Maximum number of messages of one reply whose ids are remembered. */
 const IDS_MAX = 50;
@@ -270,14 +271,12 @@ const IDS_MAX = 50;
  * stores that the reply was sent.
  */
 export class SentIds {
-  readonly #ids = new Map<string, string[]>();
+  readonly #ids = new RecentMap<string, string[]>(REPLIES_MAX);
 
   note(reply_id: string, sent_id: string): void {
-    const ids = this.#ids.get(reply_id) ?? [];
-    if (ids.length < IDS_MAX) ids.push(sent_id);
-    this.#ids.set(reply_id, ids);
-    const [oldest] = this.#ids.keys();
-    if (this.#ids.size > REPLIES_MAX && oldest !== undefined) this.#ids.delete(oldest);
+    const ids = this.#ids.get(reply_id);
+    if (ids === undefined) this.#ids.set(reply_id, [sent_id]);
+    else if (ids.length < IDS_MAX) ids.push(sent_id);
   }
 
   /** Returns the ids, and forgets them. */

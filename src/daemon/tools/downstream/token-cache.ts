@@ -1,3 +1,4 @@
+import { RecentMap } from '../../../channel/recent-map.ts';
 import type { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
 import { unlessAborted } from '../../time/time-limit.ts';
@@ -30,14 +31,13 @@ interface CachedToken {
 /** Keeps tokens in memory only, at most `max`: the least recently used token is dropped first. */
 export class TokenCache {
   readonly #clock: Clock;
-  readonly #max: number;
   /** In the order of their last use. */
-  readonly #kept = new Map<string, CachedToken>();
+  readonly #kept: RecentMap<string, CachedToken>;
   readonly #pending = new Map<string, Promise<Secret>>();
 
   constructor(clock: Clock, max: number) {
     this.#clock = clock;
-    this.#max = max;
+    this.#kept = new RecentMap(max);
   }
 
   /**
@@ -73,8 +73,6 @@ export class TokenCache {
     try {
       const made = await obtain();
       if (this.#clock.now() < made.use_until) this.#kept.set(key, made);
-      const oldest = this.#kept.size > this.#max ? this.#kept.keys().next() : null;
-      if (oldest && !oldest.done) this.#kept.delete(oldest.value);
       return made.token;
     } finally {
       this.#pending.delete(key);
