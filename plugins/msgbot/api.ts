@@ -2,6 +2,7 @@ import type { Api } from 'grammy';
 import {
   type ChannelHealth,
   type ChannelScope,
+  jsonObject,
   readAnswer,
   retryAfterSeconds,
 } from '../../src/channel/index.ts';
@@ -142,15 +143,9 @@ interface Answer {
  * any other text.
  */
 function answerIn(text: string): BotAnswer | null {
-  try {
-    const answer = JSON.parse(text) as BotAnswer | null;
-    if (answer?.ok === true) return answer;
-    const { error_code, description } = answer ?? {};
-    return typeof error_code === 'number' && typeof description === 'string' ? answer : null;
-  } catch {
-    // The text is not JSON, for example the page of a proxy or an empty answer.
-    return null;
-  }
+  const answer: BotAnswer = jsonObject(text);
+  if (answer.ok === true) return answer;
+  return typeof answer.error_code === 'number' && typeof answer.description === 'string' ? answer : null;
 }
 
 /** Kinds of errors of the platform. */

@@ -1,12 +1,14 @@
 import {
   type AnswerReaction,
+  asFields,
   type EditedMessage,
+  type Fields,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
   readPressPayload,
 } from '../../src/channel/index.ts';
-import { type Entity, objectOrNull, readId, readUpdate, type Written } from './read-update.ts';
+import { type Entity, readId, readUpdate, type Written } from './read-update.ts';
 
 /** What the channel must do with an update. */
 export type Parsed =
@@ -55,7 +57,7 @@ export interface Place {
 const OWN_COMMANDS = ['start', 'help', 'service_auth'];
 
 /** Reads an update (Bot API, "Update"). Never throws, whatever the payload. */
-export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): Parsed {
+export function parse(update: Fields, bot: BotName): Parsed {
   const written = readUpdate(update);
   if (typeof written === 'string') return { kind: 'nothing', why: written };
   const { isForBot, text, command } = addressed(written, bot);
@@ -172,12 +174,12 @@ export interface Press {
  * Returns the press in an update, or null if there is none. Never throws, whatever the payload. The sender and the chat
  * come from the platform, never from the data of the button.
  */
-export function readPress(update: Readonly<Record<string, unknown>>): Press | null {
-  const { id, from, message, data } = objectOrNull(update.callback_query) ?? {};
+export function readPress(update: Fields): Press | null {
+  const { id, from, message, data } = asFields(update.callback_query);
   if (typeof id !== 'string' || !/^[\x21-\x7e]{1,64}$/.test(id)) return null;
   const confirm = readPressPayload(data);
   // The bot sent the message with the button. Here the person who pressed the button replaces the bot as its sender.
-  const written = readUpdate({ message: { ...objectOrNull(message), from } });
+  const written = readUpdate({ message: { ...asFields(message), from } });
   if (confirm === null || typeof written === 'string') return { query_id: id, message: null };
   const { sent_at: _asked_at, ...pressed } = toMessage(written, '');
   return { query_id: id, message: { ...pressed, confirm, message_id: `press:${id}` } };
@@ -194,11 +196,11 @@ const THUMBS: ReadonlyMap<unknown, AnswerReaction['rating']> = new Map([
  * throws, whatever the payload. The platform reports the reactions that a user has now. An anonymous administrator is
  * no user.
  */
-export function readReaction(update: Readonly<Record<string, unknown>>): AnswerReaction | null {
-  const { chat, user, message_id, new_reaction } = objectOrNull(update.message_reaction) ?? {};
-  const [at, message, by] = [objectOrNull(chat)?.id, message_id, objectOrNull(user)?.id].map(readId);
+export function readReaction(update: Fields): AnswerReaction | null {
+  const { chat, user, message_id, new_reaction } = asFields(update.message_reaction);
+  const [at, message, by] = [asFields(chat).id, message_id, asFields(user).id].map(readId);
   if (!at || !message || !by || by < 0 || !Array.isArray(new_reaction)) return null;
-  const ratings = new_reaction.flatMap((one) => THUMBS.get(objectOrNull(one)?.emoji) ?? []);
+  const ratings = new_reaction.flatMap((one) => THUMBS.get(asFields(one).emoji) ?? []);
   const [rating] = ratings;
   // Both thumbs together say nothing.
   if (rating === undefined || ratings.length > 1) return null;

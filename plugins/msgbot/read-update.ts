@@ -1,3 +1,5 @@
+import { asFields, asObjects, type Fields } from '../../src/channel/index.ts';
+
 /** Ids of messages, chats and users are integers of at most 52 bits (Bot API, "Chat"). */
 type Id = number;
 
@@ -74,14 +76,13 @@ const NAME_MAX = 200;
  * Returns the message in an update, or the reason why there is none for the bot. Never throws, whatever the update
  * contains. If an update does not follow the documentation, the result is a reason, too.
  */
-export function readUpdate(update: Readonly<Record<string, unknown>>): Written | string {
-  const edited = objectOrNull(update.edited_message);
-  const message = objectOrNull(update.message) ?? edited;
-  if (message === null) return `no message: ${readKind(update)}`;
-  const chat = objectOrNull(message.chat);
-  const from = objectOrNull(message.from);
-  const [chatId, id] = [readId(chat?.id), positive(message.message_id)];
-  if (chat === null || chatId === null || id === null) return 'malformed: no chat or message_id';
+export function readUpdate(update: Fields): Written | string {
+  const [message] = asObjects([update.message, update.edited_message]);
+  if (message === undefined) return `no message: ${readKind(update)}`;
+  const chat = asFields(message.chat);
+  const from = asFields(message.from);
+  const [chatId, id] = [readId(chat.id), positive(message.message_id)];
+  if (chatId === null || id === null) return 'malformed: no chat or message_id';
   const user = readSenderId(chat, message.from);
   const place = readPlace(chat, user);
   if (place === null) return `a chat of type ${word(chat.type)}`;
@@ -89,7 +90,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   // person.
   if (message.sender_chat !== undefined) return 'sent on behalf of a chat';
   if (user === null) return 'no sender';
-  if (from?.is_bot !== undefined && from.is_bot !== false) return 'sent by a bot';
+  if (from.is_bot !== undefined && from.is_bot !== false) return 'sent by a bot';
   const inText = typeof message.text === 'string';
   const text = inText ? String(message.text) : typeof message.caption === 'string' ? message.caption : '';
   return {
@@ -98,10 +99,10 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
     topic: message.is_topic_message === true ? positive(message.message_thread_id) : null,
     id,
     user,
-    name: readName(from ?? {}),
-    language: languageIn(from?.language_code),
+    name: readName(from),
+    language: languageIn(from.language_code),
     sent_at: toSeconds(message.date, 1000),
-    edited: message === edited ? (toSeconds(message.edit_date, 1) ?? 0) : null,
+    edited: message === update.edited_message ? (toSeconds(message.edit_date, 1) ?? 0) : null,
     text,
     entities: readEntities(inText ? message.entities : message.caption_entities, text),
     answers: answeredBy(message),
@@ -112,18 +113,15 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
 }
 
 /** The sender's id. If a message in a private chat has no sender, the id of the chat is the person's id. */
-function readSenderId({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
-  return from === undefined && type === 'private' ? positive(id) : positive(objectOrNull(from)?.id);
+function readSenderId({ id, type }: Fields, from: unknown): Id | null {
+  return from === undefined && type === 'private' ? positive(id) : positive(asFields(from).id);
 }
 
 /**
  * The kind of the chat. Null if the agent does not write in it: a channel, or the direct messages of a channel. If the
  * type is missing, a chat with the same id as the sender is private.
  */
-function readPlace(
-  { id, type, is_direct_messages }: Readonly<Record<string, unknown>>,
-  user: Id | null,
-): Written['place'] | null {
+function readPlace({ id, type, is_direct_messages }: Fields, user: Id | null): Written['place'] | null {
   if (type === 'private') return 'private';
   if (type === undefined && user !== null && readId(id) === user) return 'private';
   return (type === 'group' || type === 'supergroup') && is_direct_messages !== true ? 'group' : null;
@@ -133,10 +131,9 @@ function readPlace(
  * The author of the message that this message replies to. In a topic, each message that is not a reply refers to the
  * message that opened the topic instead. The author of the opening message, who may be the bot, is not addressed.
  */
-function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
-  const answered = objectOrNull(message.reply_to_message);
-  if (answered === null || answered.forum_topic_created !== undefined) return null;
-  return positive(objectOrNull(answered.from)?.id);
+function answeredBy(message: Fields): Id | null {
+  const { from, forum_topic_created } = asFields(message.reply_to_message);
+  return forum_topic_created === undefined ? positive(asFields(from).id) : null;
 }
 
 function albumIn(id: unknown): string | null {
@@ -160,14 +157,14 @@ function readEntities(given: unknown, text: string): Entity[] {
     }));
   if (!Array.isArray(given)) return [];
   return given.flatMap((item: unknown): Entity[] => {
-    const { type, offset, length, user } = objectOrNull(item) ?? {};
+    const { type, offset, length, user } = asFields(item);
     if (type !== 'mention' && type !== 'text_mention') return [];
     if (!isCount(offset) || !isCount(length)) return [];
-    return [{ type, offset, length, user: positive(objectOrNull(user)?.id) }];
+    return [{ type, offset, length, user: positive(asFields(user).id) }];
   });
 }
 
-function readName({ first_name, last_name, username }: Readonly<Record<string, unknown>>): string {
+function readName({ first_name, last_name, username }: Fields): string {
   const given = [first_name, last_name].filter((part) => typeof part === 'string').join(' ');
   const name = [given, typeof username === 'string' ? username : ''].map(shown).find((part) => part !== '');
   return name ?? '';
@@ -186,7 +183,7 @@ function shown(name: string): string {
 }
 
 /** The kind of an update, for the log. */
-function readKind(update: Readonly<Record<string, unknown>>): string {
+function readKind(update: Fields): string {
   return word(Object.keys(update).find((key) => key !== 'update_id'));
 }
 
@@ -212,11 +209,4 @@ export function readId(value: unknown): Id | null {
 
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
-/** The value if it is an object with members; null if it is anything else. */
-export function objectOrNull(value: unknown): Readonly<Record<string, unknown>> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
 }

@@ -2,6 +2,7 @@ import {
   type ChannelRequest,
   type ChannelScope,
   type ChannelText,
+  type Fields,
   isSameSecret,
   type JsonObject,
   type PushScope,
@@ -109,7 +110,7 @@ export class Receiver {
    * A message that may be for the bot is refused until the bot's name is known. The platform keeps the update for a day
    * and delivers it again. It still delivers the updates of other chats, because it has a separate queue for each chat.
    */
-  async #parse(update: Readonly<Record<string, unknown>>): Promise<Exclude<Parsed, { kind: 'unclear' }>> {
+  async #parse(update: Fields): Promise<Exclude<Parsed, { kind: 'unclear' }>> {
     const parsed = parse(update, this.#bot);
     if (parsed.kind !== 'unclear') return parsed;
     await this.#bot.whenKnown(NAME_WAIT_MS);

@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import type {
-  Shown,
-  SimulatedApi,
-  SimulatedApiAnswer,
-  SimulatedApiCall,
-  SimulatedRefusal,
-  SimulatedRefused,
+import {
+  type Fields,
+  jsonObjectOrNull,
+  type Shown,
+  type SimulatedApi,
+  type SimulatedApiAnswer,
+  type SimulatedApiCall,
+  type SimulatedRefusal,
+  type SimulatedRefused,
 } from '../../src/channel/index.ts';
 import { parseBotId } from './bot.ts';
 import { type ParsedHtml, parseHtml } from './simulator-html.ts';
@@ -30,7 +32,6 @@ const TEXT_MAX = 4096;
  */
 const FIRST_MESSAGE = 1_000_001;
 
-type Payload = Readonly<Record<string, unknown>>;
 /** The answer of a method. A string means a bad request, and is the platform's description of it. */
 type Outcome = { result: unknown; shown?: readonly Shown[] } | string;
 
@@ -63,7 +64,7 @@ export class BotApi implements SimulatedApi {
   }
 
   /** Method names are case-insensitive. */
-  #call(method: string, payload: Payload): Outcome | null {
+  #call(method: string, payload: Fields): Outcome | null {
     switch (method.toLowerCase()) {
       case 'getme':
         return { result: { ...this.#bot, ...ABILITIES } };
@@ -88,7 +89,7 @@ export class BotApi implements SimulatedApi {
     }
   }
 
-  #setWebhook({ url, secret_token, allowed_updates }: Payload): Outcome {
+  #setWebhook({ url, secret_token, allowed_updates }: Fields): Outcome {
     const address = URL.parse(String(url));
     if (address?.protocol !== 'https:') return 'bad webhook: An HTTPS URL must be provided for webhook';
     if (secret_token !== undefined && !/^[\w-]{1,256}$/.test(String(secret_token)))
@@ -103,7 +104,7 @@ export class BotApi implements SimulatedApi {
   }
 
   /** The bot can edit only its own messages. Without a keyboard in the call, the message has none from then on. */
-  #editMessage(payload: Payload): Outcome {
+  #editMessage(payload: Fields): Outcome {
     const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     const message_id = Number(payload.message_id);
@@ -123,7 +124,7 @@ export class BotApi implements SimulatedApi {
     return { result, shown: [{ ...shown('edited', payload, written.markup), ...buttons }] };
   }
 
-  #sendMessage(payload: Payload): Outcome {
+  #sendMessage(payload: Fields): Outcome {
     const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     const { message_thread_id } = payload;
@@ -145,7 +146,7 @@ export class BotApi implements SimulatedApi {
     return { result, shown: [{ ...shown('message', payload, markup), ...buttons }] };
   }
 
-  #sendChatAction(payload: Payload): Outcome {
+  #sendChatAction(payload: Fields): Outcome {
     const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     if (payload.action !== 'typing') return 'wrong parameter action in request';
@@ -153,7 +154,7 @@ export class BotApi implements SimulatedApi {
   }
 
   /** The bot is not an administrator of the group, so it can delete only its own messages. */
-  #deleteMessage(payload: Payload): Outcome {
+  #deleteMessage(payload: Fields): Outcome {
     const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     const key = `${chat.id}:${Number(payload.message_id)}`;
@@ -173,7 +174,7 @@ export class BotApi implements SimulatedApi {
 function parseText({
   text: given,
   parse_mode,
-}: Payload): { markup: string; content: { text: string; entities?: ParsedHtml['entities'] } } | string {
+}: Fields): { markup: string; content: { text: string; entities?: ParsedHtml['entities'] } } | string {
   const markup = typeof given === 'string' ? given : '';
   const html = parse_mode !== undefined && String(parse_mode).toLowerCase() === 'html';
   if (parse_mode !== undefined && !html) return 'unsupported parse_mode';
@@ -203,7 +204,7 @@ function buttonsIn(markup: unknown): Pick<Shown, 'buttons'> | string {
 }
 
 /** The text is shown only to the person who pressed the button. */
-function answerCallbackQuery({ callback_query_id, text }: Payload): Outcome {
+function answerCallbackQuery({ callback_query_id, text }: Fields): Outcome {
   if (typeof callback_query_id !== 'string' || callback_query_id === '')
     return 'query is too old and response timeout expired or query ID is invalid';
   if (typeof text !== 'string' || text === '') return { result: true };
@@ -227,14 +228,14 @@ const ABILITIES = {
 /**
  * A private chat has the same id as its person. All other ids are negative. A string means that there is no such chat.
  */
-function findChat({ chat_id }: Payload): { id: number; type: string; [member: string]: unknown } | string {
+function findChat({ chat_id }: Fields): { id: number; type: string; [member: string]: unknown } | string {
   if (chat_id === undefined || chat_id === '') return 'chat_id is empty';
   const id = Number(chat_id);
   if (!Number.isSafeInteger(id) || id === 0) return 'chat not found';
   return id > 0 ? { id, first_name: `User ${id}`, type: 'private' } : { ...GROUP, id };
 }
 
-function shown(what: Shown['what'], { chat_id, message_thread_id }: Payload, text: string): Shown {
+function shown(what: Shown['what'], { chat_id, message_thread_id }: Fields, text: string): Shown {
   return {
     what,
     to: String(chat_id),
@@ -248,16 +249,12 @@ function refusal(error_code: number, description: string): SimulatedApiAnswer {
 }
 
 /** The parameters in a body, which is JSON, a form or empty. Null if the JSON is not an object. */
-function parsePayload(type: string | undefined, body: Uint8Array): Payload | null {
+function parsePayload(type: string | undefined, body: Uint8Array): Fields | null {
   if (body.length === 0) return {};
   const text = new TextDecoder().decode(body);
-  if (!type?.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(text));
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Payload) : null;
-  } catch {
-    return null;
-  }
+  return type?.startsWith('application/json')
+    ? jsonObjectOrNull(text)
+    : Object.fromEntries(new URLSearchParams(text));
 }
 
 /** Errors that concern a message, as the platform's server words them. Other errors are named after their status. */

@@ -8,6 +8,7 @@ import {
   type Fields,
   failureOfStatus,
   type JsonObject,
+  jsonObjectOrNull,
   readAnswer,
   readSecret,
   retryAfterSeconds,
@@ -160,7 +161,7 @@ export class Graph {
         redirect: 'manual',
         signal: limit,
       });
-      return { response, answer: objectIn(await readAnswer(response, ANSWER_MAX)) };
+      return { response, answer: jsonObjectOrNull((await readAnswer(response, ANSWER_MAX)) ?? '') };
     };
     try {
       const { response, answer } = await withTimeout(CALL_MS, exchange, signal);
@@ -193,8 +194,9 @@ interface ErrorWords {
 /** `{"error": {"message", "type", "code", "error_subcode", "error_data": {"details"}, "fbtrace_id"}}`. */
 function errorIn(answer: Fields): ErrorWords | null {
   // An `error` that is not an object does not come from the platform. Then only the status says what happened.
-  if (typeof answer.error !== 'object' || answer.error === null || Array.isArray(answer.error)) return null;
-  const { message, code, error_subcode, error_data } = asFields(answer.error);
+  const [error] = asObjects([answer.error]);
+  if (error === undefined) return null;
+  const { message, code, error_subcode, error_data } = error;
   const details = asString(asFields(error_data).details);
   const words = [asString(message), details].filter((part) => part !== undefined).join(': ');
   return {
@@ -216,15 +218,6 @@ function toFailure({ status, headers }: Response, error: ErrorWords | null): Fai
     ...(asked === undefined ? {} : { retry_after_seconds: asked }),
     reason: `status ${status}${code}${words === '' ? '' : `: ${words}`}`,
   };
-}
-
-/** The members of an answer; null if it is not a JSON object, but for example the page of a proxy. */
-function objectIn(text: string | null): Fields | null {
-  try {
-    return asObjects([JSON.parse(text ?? '')])[0] ?? null;
-  } catch {
-    return null;
-  }
 }
 
 /** A proxy may answer with a page and status 200. */

@@ -2,6 +2,7 @@ import {
   type ChannelRequest,
   type ChannelResponse,
   type ChannelScope,
+  type Fields,
   formatMinute,
   type Route,
 } from '../../src/channel/index.ts';
@@ -73,7 +74,7 @@ async function unlink(request: ChannelRequest, scope: Linking): Promise<ChannelR
 }
 
 /** `phone_number` is the documented field; `phone` is an alias. */
-function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): string | undefined {
+function numberIn({ phone_number, phone }: Fields): string | undefined {
   return listSpellings(asString(phone_number ?? phone) ?? '')[0];
 }
 

@@ -1,15 +1,17 @@
 import { hash } from 'node:crypto';
-import type {
-  Shown,
-  SimulatedApi,
-  SimulatedApiAnswer,
-  SimulatedApiCall,
-  SimulatedRefusal,
-  SimulatedRefused,
+import {
+  asFields,
+  asObjects,
+  type Fields,
+  jsonObject,
+  type Shown,
+  type SimulatedApi,
+  type SimulatedApiAnswer,
+  type SimulatedApiCall,
+  type SimulatedRefusal,
+  type SimulatedRefused,
 } from '../../src/channel/index.ts';
-import { asFields, asObjects, type Fields } from '../../src/channel/index.ts';
-import type { Configured } from './api.ts';
-import { TEXT_LIMIT } from './api.ts';
+import { type Configured, TEXT_LIMIT } from './api.ts';
 import { asString } from './content.ts';
 import { isBusinessScopedId } from './parse.ts';
 
@@ -29,18 +31,16 @@ export class SimulatedGraph implements SimulatedApi {
   }
 
   answer(call: SimulatedApiCall): SimulatedApiAnswer {
-    const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1];
+    const { method, path, headers } = call;
+    const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1];
     if (bearer !== this.#configured.access_token) return badToken(bearer);
-    const [, looked_up] = /^\/v\d+\.\d+\/([^/?]+)$/.exec(call.path.split('?')[0] ?? '') ?? [];
-    if (looked_up !== undefined && call.method === 'GET') return this.#look(looked_up, call.path);
-    if (looked_up !== undefined && call.method === 'POST')
-      return this.#configure(looked_up, parseBody(call.body));
-    const [, account] = /^\/v\d+\.\d+\/([^/?]+)\/subscribed_apps$/.exec(call.path.split('?')[0] ?? '') ?? [];
-    if (account !== undefined) return this.#subscribe(account, call.method);
-    const [, number_id] = /^\/v\d+\.\d+\/([^/?]+)\/messages$/.exec(call.path.split('?')[0] ?? '') ?? [];
-    if (number_id === undefined || call.method !== 'POST') return unknownRequest(call);
-    if (!this.#configured.numbers.has(number_id)) return noSuchObject(number_id);
-    const body = parseBody(call.body);
+    const [, id = '', edge] = /^\/v\d+\.\d+\/([^/?]+)(\/\w+)?(?:\?|$)/.exec(path) ?? [];
+    const body = jsonObject(Buffer.from(call.body).toString());
+    if (id !== '' && edge === undefined && method === 'GET') return this.#look(id, path);
+    if (id !== '' && edge === undefined && method === 'POST') return this.#configure(id, body);
+    if (edge === '/subscribed_apps') return this.#subscribe(id, method);
+    if (edge !== '/messages' || method !== 'POST') return unknownRequest(call);
+    if (!this.#configured.numbers.has(id)) return noSuchObject(id);
     if (body.messaging_product !== 'whatsapp') return missing('messaging_product');
     return body.status === undefined ? this.#send(body) : read(body);
   }
@@ -146,14 +146,6 @@ function read({ status, message_id, typing_indicator }: Fields): SimulatedApiAns
     body: { success: true },
     shown: typing ? [seen('read'), seen('typing')] : [seen('read')],
   };
-}
-
-function parseBody(bytes: Uint8Array): Fields {
-  try {
-    return asFields(JSON.parse(new TextDecoder().decode(bytes)));
-  } catch {
-    return {};
-  }
 }
 
 function badToken(bearer: string | undefined): SimulatedApiAnswer {

@@ -3,8 +3,8 @@ import {
   type ChannelHealth,
   type ChannelScope,
   type DeliveryFailure,
-  type Fields,
   failureOfStatus,
+  jsonObject,
   readAnswer,
   readSecret,
   retryAfterSeconds,
@@ -87,7 +87,8 @@ function toAnswer({ status, headers }: Response, text: string | null): Answer {
   const retry_after = retryAfterSeconds(headers);
   if (status === 429) throw new CallFailed({ ...passing('ratelimited'), ...waiting(retry_after) });
   if (status !== 200) throw new CallFailed(ofStatus(status, retry_after));
-  const answer = fieldsIn(text);
+  // The answer of a proxy or gateway is not JSON, or too long.
+  const answer = jsonObject(text ?? '');
   const scopes = headers
     .get('x-oauth-scopes')
     ?.trim()
@@ -100,15 +101,6 @@ function toAnswer({ status, headers }: Response, text: string | null): Answer {
       ...(retry_after === undefined ? {} : { retry_after }),
     },
   };
-}
-
-/** The members of an answer. None if it comes from a proxy or gateway: then it is not JSON, or too long. */
-function fieldsIn(text: string | null): Fields {
-  try {
-    return asFields(JSON.parse(text ?? ''));
-  } catch {
-    return {};
-  }
 }
 
 export const SETTINGS: readonly SettingRecord[] = [

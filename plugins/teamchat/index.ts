@@ -2,6 +2,7 @@ import { createSecretKey } from 'node:crypto';
 import {
   type ChannelRequest,
   type ChannelResponse,
+  jsonObject,
   type PushChannel,
   type PushPlugin,
   type PushScope,
@@ -155,7 +156,7 @@ function createTeamchat(scope: PushScope): PushChannel {
 
   async function takePress(request: ChannelRequest): Promise<ChannelResponse> {
     verify(request);
-    const press = readPress(payloadIn(request));
+    const press = readPress(jsonObject(request.form().get('payload') ?? ''));
     if (typeof press === 'string') {
       scope.log.debug({ request_id: request.id, why: press }, 'an interaction was ignored');
       return { status: 200 };
@@ -245,16 +246,6 @@ function isUser(id: string): boolean {
 function buildProfileUrl(workspace: string, user: string): string | null {
   const base = URL.parse(workspace);
   return base?.protocol === 'https:' ? new URL(`/team/${user}`, base).href : null;
-}
-
-/** The JSON in the form of an interaction; an empty object if there is none. */
-function payloadIn(request: ChannelRequest): Readonly<Record<string, unknown>> {
-  try {
-    const payload: unknown = JSON.parse(request.form().get('payload') ?? '');
-    return typeof payload === 'object' && payload !== null ? { ...payload } : {};
-  } catch {
-    return {};
-  }
 }
 
 export default teamchat satisfies PushPlugin;

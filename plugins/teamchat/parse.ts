@@ -19,9 +19,9 @@ export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
   /** A message of a channel that does not mention the bot. */
   | { kind: 'overheard'; message: IncomingMessage }
-  /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
   | { kind: 'edit'; edited: EditedMessage }
   | { kind: 'deletion'; deleted: DeletedMessage }
+  /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
   | {
       kind: 'unreadable';
       message_id: string;

@@ -1,13 +1,15 @@
-import type {
-  ChannelSettings,
-  Shown,
-  SimulatedApi,
-  SimulatedApiAnswer,
-  SimulatedApiCall,
-  SimulatedRefusal,
-  SimulatedRefused,
+import {
+  type ChannelSettings,
+  jsonObjectOrNull,
+  readSecret,
+  type Shown,
+  type SimulatedApi,
+  type SimulatedApiAnswer,
+  type SimulatedApiCall,
+  type SimulatedRefusal,
+  type SimulatedRefused,
 } from '../../src/channel/index.ts';
-import { readSecret } from '../../src/channel/index.ts';
+import { isTimestamp } from './parse.ts';
 import { readBlocks } from './simulator-blocks.ts';
 
 /** A workspace that does not exist. The ids have the platform's form. */
@@ -173,24 +175,13 @@ function parseArguments({ path, headers, body }: SimulatedApiCall): Arguments | 
   const text = Buffer.from(body).toString();
   if (!headers['content-type']?.startsWith('application/json'))
     return { ...query, ...Object.fromEntries(new URLSearchParams(text)) };
-  try {
-    const members = Object.entries(JSON.parse(text) as object);
-    return {
-      ...query,
-      ...Object.fromEntries(
-        members.map(([name, value]) => [
-          name,
-          typeof value === 'object' ? JSON.stringify(value) : String(value),
-        ]),
-      ),
-    };
-  } catch {
-    return null;
-  }
-}
-
-function isTimestamp(text: string): boolean {
-  return /^\d{1,11}\.\d{1,9}$/.test(text);
+  const members = jsonObjectOrNull(text);
+  if (members === null) return null;
+  const words = Object.entries(members).map(([name, value]) => [
+    name,
+    typeof value === 'object' ? JSON.stringify(value) : String(value),
+  ]);
+  return { ...query, ...Object.fromEntries(words) };
 }
 
 function failed(error: string, more: object = {}): Answer {

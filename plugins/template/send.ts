@@ -2,6 +2,7 @@ import {
   type ChannelCheck,
   type ChannelHealth,
   failureOfStatus,
+  jsonObject,
   type OutgoingReply,
   type PushScope,
   readAnswer,
@@ -109,12 +110,8 @@ export class Sender {
   }
 }
 
+/** The name in an answer; null if it is not of the platform. It may be the error page of a proxy. */
 function nameIn(text: string): string | null {
-  try {
-    const { name } = (JSON.parse(text) ?? {}) as { name?: unknown };
-    return typeof name === 'string' ? name : null;
-  } catch {
-    // This is not an answer of the platform. It may be the error page of a proxy.
-    return null;
-  }
+  const { name } = jsonObject(text);
+  return typeof name === 'string' ? name : null;
 }

@@ -3,6 +3,7 @@ export { failureOfStatus, readAnswer, retryAfterSeconds, withTimeout } from './a
 export type * from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export { isTooLong, TEXT_MAX } from './characters.ts';
+export { jsonObject, jsonObjectOrNull } from './json-object.ts';
 export type * from './message.ts';
 export {
   asFields,
