@@ -12,7 +12,7 @@ import {
 import { createCall, Health, SETTINGS, toRefusal } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
-import { createClose, createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
+import { createSender, DirectMessages, loadRenderer, StatusLine } from './send.ts';
 import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';
 import { identifyRequest, isSigned } from './verify.ts';
@@ -61,7 +61,7 @@ function createTeamchat(scope: PushScope): PushChannel {
   const call = createCall(scope, stopping.signal);
   const health = new Health();
   const direct = new DirectMessages();
-  const send = createSend(scope, call, health, direct);
+  const sender = createSender(scope, call, health, direct);
   const status = new StatusLine(scope, call);
   /** The bot's own user id; null until the platform has sent it. */
   let self: string | null = null;
@@ -214,10 +214,10 @@ function createTeamchat(scope: PushScope): PushChannel {
       void introduce();
     },
     async send(reply) {
-      await send(reply);
+      await sender.send(reply);
       status.answered(reply.reply_to);
     },
-    closeQuestion: createClose(scope, call, health),
+    closeQuestion: (closed) => sender.close(closed),
     typing: (reply_to) => status.show(reply_to),
     // A message that is posted to a user also arrives if the platform has not named the direct messages yet.
     privateSession(user_id, thread_id) {

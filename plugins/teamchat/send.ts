@@ -41,13 +41,15 @@ export class DirectMessages {
   }
 }
 
-/** Sends replies. A long reply is sent as several messages. */
-export function createSend(
-  scope: PushScope,
-  call: Call,
-  health: Health,
-  direct: DirectMessages,
-): (reply: OutgoingReply) => Promise<void> {
+/** Sends and changes the messages of the bot. */
+export interface Sender {
+  /** A long reply is sent as several messages. */
+  send(reply: OutgoingReply): Promise<void>;
+  /** Takes the buttons away from a question, and says in their place what became of it. */
+  close(closed: ClosedQuestion): Promise<void>;
+}
+
+export function createSender(scope: PushScope, call: Call, health: Health, direct: DirectMessages): Sender {
   /** @returns the id of the message; null if the platform did not report it */
   async function post(
     { id, reply_to }: OutgoingReply,
@@ -74,39 +76,35 @@ export function createSend(
       direct.note(channel, sent.channel);
       return isId(sent.channel) && isTimestamp(sent.ts) ? `${sent.channel}:${sent.ts}` : null;
     } catch (error) {
-      const refusal = toRefusal(error);
-      health.refused(refusal);
-      throw scope.deliveryFailed(refusal.reason, refusal);
+      throw failed(error);
     }
   }
 
-  return (reply) =>
-    scope.sendParts(
-      reply.id,
-      async () => (await loadRenderer()).renderParts(reply),
-      (one, part) => post(reply, one, part),
-    );
-}
+  function failed(error: unknown): Error {
+    const refusal = toRefusal(error);
+    health.refused(refusal);
+    return scope.deliveryFailed(refusal.reason, refusal);
+  }
 
-/** Takes the buttons away from a question, and says in their place what became of it. */
-export function createClose(
-  scope: PushScope,
-  call: Call,
-  health: Health,
-): (closed: ClosedQuestion) => Promise<void> {
-  return async ({ sent_id, confirmation, ...closing }) => {
-    const [channel, ts] = sent_id.split(':');
-    const part = await (await loadRenderer()).closedPart(confirmation, closing);
-    // A question without buttons stays as it is.
-    if (part === null) return;
-    try {
-      await call('chat.update', { channel, ts, ...part, parse: 'none', link_names: false });
-      health.answered();
-    } catch (error) {
-      const refusal = toRefusal(error);
-      health.refused(refusal);
-      throw scope.deliveryFailed(refusal.reason, refusal);
-    }
+  return {
+    send: (reply) =>
+      scope.sendParts(
+        reply.id,
+        async () => (await loadRenderer()).renderParts(reply),
+        (one, part) => post(reply, one, part),
+      ),
+    async close({ sent_id, confirmation, ...closing }) {
+      const [channel, ts] = sent_id.split(':');
+      const part = await (await loadRenderer()).closedPart(confirmation, closing);
+      // A question without buttons stays as it is.
+      if (part === null) return;
+      try {
+        await call('chat.update', { channel, ts, ...part, parse: 'none', link_names: false });
+        health.answered();
+      } catch (error) {
+        throw failed(error);
+      }
+    },
   };
 }
 
