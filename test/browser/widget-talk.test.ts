@@ -278,6 +278,24 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     await visitor.chat.getByText('In the first').waitFor();
   });
 
+  it('without history, a tab that the browser restored after a crash continues its conversation', async () => {
+    chat.page.attributes = { 'data-history': 'off' };
+    const visitor = await enter();
+    await visitor.say('Before the crash');
+    await shows(visitor, 'Fine.');
+    // A page that crashes leaves its name in the storage.
+    await visitor.page.addInitScript(() => {
+      const key = Object.keys(sessionStorage).find((name) => name.endsWith(' open'));
+      if (key !== undefined) sessionStorage.setItem(key.replace(/open$/, 'page'), 'a page that is gone');
+    });
+    await visitor.page.reload();
+    await visitor.chat.getByText('Before the crash').waitFor();
+    await visitor.say('After it');
+    await until(() => chat.received.length === 2);
+    const [before, after] = chat.received;
+    expect(after?.body.user_id).toBe(before?.body.user_id);
+  });
+
   it('tabs take turns to start a stream, so that no stream is opened with the cookie of another tab', async () => {
     chat.page.attributes = { 'data-history': 'off' };
     const order: string[] = [];
