@@ -61,6 +61,32 @@ describe.skipIf(withoutBrowser)('a conversation', () => {
     expect(new Set([...chat.runs.values()].map((run) => run.session_id)).size).toBe(1);
   });
 
+  it('is shown live also in a tab that learns late who is signed in', async () => {
+    chat.token = tokenFor('ada');
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      run.say('Half');
+      await goOn;
+      run.say(' and half');
+      run.end();
+    };
+    const first = await enter();
+    const second = await enter();
+    const { promise: known, resolve: tell } = Promise.withResolvers<void>();
+    await second.page.route('**/token', async (route) => {
+      await known;
+      await route.continue();
+    });
+    await first.say('Hello');
+    await shows(first, 'Half');
+    await second.launcher.click();
+    tell();
+    await shows(second, 'Half');
+    resolve();
+    await shows(second, 'Half and half');
+    expect(await second.chat.locator('.visitor .body').allTextContents()).toEqual(['Hello']);
+  });
+
   it('is deleted when the person signs out, in all tabs, and is never shown to another person', async () => {
     chat.token = tokenFor('ada');
     const first = await enter();

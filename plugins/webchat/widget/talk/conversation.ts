@@ -95,10 +95,18 @@ export class Conversation {
    * conversation has ended there: somebody may have signed in or out.
    */
   #follow(kept: Kept | null): void {
-    if (kept === null) return void this.identityChanged();
+    if (kept === null) return void this.#followIdentity();
     if (this.#run !== null) return;
     this.#takeUp({ ...kept, open: this.#kept.open });
     this.#goOn(true);
+    this.#parts.changed();
+  }
+
+  /** If the visitor has signed in in the other tab, the conversation of all tabs is now that of the person. */
+  async #followIdentity(): Promise<void> {
+    const token = await this.#parts.tokens.renew();
+    if (this.#kept.person === null && this.#run === null) await this.recall(true);
+    this.#followPerson(token);
     this.#parts.changed();
   }
 
