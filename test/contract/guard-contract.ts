@@ -83,6 +83,41 @@ export function describeGuard(current: () => StoreUnderTest): void {
       });
     });
 
+    describe('requests with one key', () => {
+      const request = 'a key';
+
+      it('counts them once, even if they arrive at the same time', async () => {
+        const session_id = randomUUID();
+        const same = { request, session_id, text: 'the same' };
+        const verdicts = await Promise.all(Array.from({ length: 10 }, () => check(same)));
+        expect(verdicts.filter(({ repeated }) => !repeated)).toEqual([
+          { allowed: true, repeated: false, messages: 1, equal_texts: 1, turns: 1 },
+        ]);
+        expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
+        expect(await check({ session_id })).toMatchObject({ messages: 2, turns: 2 });
+      });
+
+      it('checks a request again that was blocked', async () => {
+        await checks(6);
+        expect(await check({ request })).toMatchObject({ allowed: false, reason: 'rate_limit', blocked: 2 });
+        test.advance(30 * SECOND);
+        expect(await check({ request })).toMatchObject({ allowed: true, repeated: false, messages: 1 });
+        expect(await check({ request })).toMatchObject({ allowed: true, repeated: true });
+
+        const session_id = randomUUID();
+        const over = { session_id, request: 'another key' };
+        await check({ session_id }, { max_turns: 1 });
+        for (let n = 0; n < 2; n++)
+          expect(await check(over, { max_turns: 1 })).toMatchObject({ allowed: false, reason: 'turn_limit' });
+      });
+
+      it('counts the same key of another user', async () => {
+        await check({ request });
+        const other = guardUser({ ...sender, user_id: 'u2' });
+        expect(await check({ request, user: other })).toMatchObject({ repeated: false, messages: 1 });
+      });
+    });
+
     describe('burst', () => {
       it('allows 5 messages within 10 s; the 6th opens the circuit and is blocked', async () => {
         for (let messages = 1; messages <= 5; messages++) {

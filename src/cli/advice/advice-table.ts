@@ -204,7 +204,7 @@ export const MESSAGE_ADVICE: AdviceTable = {
   guard_off: { happened: 'LOOP_GUARD_ENABLED is false: the loop guard allows every message.' },
   counted_before: {
     happened:
-      'The loop guard has counted an earlier request with the same Idempotency-Key, which failed. This repeat does not count.',
+      'The loop guard has counted an earlier request with the same Idempotency-Key. This repeat does not count.',
   },
   not_counted: {
     happened:

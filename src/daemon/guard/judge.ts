@@ -15,6 +15,8 @@ import type {
 interface MessageHit extends Hit {
   /** The hash of its text. */
   readonly text: string;
+  /** The `request` of a message that passed. Absent if it had none. */
+  readonly request?: string | undefined;
 }
 
 /** The state that the guard stores about a user, under the user's key. */
@@ -52,7 +54,7 @@ interface Judgement {
 
 /**
  * The verdict on a message, and the changes that follow from it (agentd-message(7), "Loop guard"). The checks, in this
- * order: an earlier verdict on the same message, an open circuit, a burst, repetition, the turns of the session.
+ * order: an earlier verdict on the same message or request, an open circuit, a burst, repetition, the turns of the session.
  * A message that passes, or is over the turn limit, counts as a message of its user. A message that a circuit blocks
  * counts in no window, and opening a circuit empties the windows: a message after the cooldown passes, as `Retry-After`
  * promises. A message without a text, such as a press of a button, counts nowhere.
@@ -68,11 +70,27 @@ export function judge(
     const user_expires_at = userExpiry(limits, now);
     return { verdict: { ...state.verdict, repeated: true }, state, user_expires_at };
   }
-  const { blocked, counts, user, user_expires_at } = judgeUser(state.user, message, limits, now);
+  if (hasPassed(state.user, message)) {
+    const counts = { messages: 0, equal_texts: 0, turns: state.turns?.turns ?? 0 };
+    return { verdict: { allowed: true, ...counts, repeated: true }, state, user_expires_at: now };
+  }
+  const { blocked, counts, user, hit, user_expires_at } = judgeUser(state.user, message, limits, now);
   const turn = blocked === null ? judgeTurn(state.turns, counts, message, limits, now) : null;
   const verdict = { ...(blocked ?? turn?.verdict), repeated: false } as GuardVerdict;
   const turns = turn === null ? state.turns : turn.turns;
-  return { verdict, state: { verdict, user, turns }, user_expires_at };
+  const counted = hit && (verdict.allowed ? { ...hit, request: message.request } : hit);
+  const after = counted ? withHit(user, counted, limits) : user;
+  return { verdict, state: { verdict, user: after, turns }, user_expires_at };
+}
+
+/** Whether a message of the same request has passed and is still counted. */
+function hasPassed(user: GuardUserState | null, { request }: GuardedMessage): boolean {
+  if (request === undefined) return false;
+  return user?.messages.some((hit) => hit.request === request) ?? false;
+}
+
+function withHit(user: GuardUserState, hit: MessageHit, limits: GuardLimits): GuardUserState {
+  return { ...user, messages: addHit(user.messages, hit, longestWindow(limits)) };
 }
 
 /** The result of checking a message against its user's windows and circuit. */
@@ -80,8 +98,10 @@ interface UserJudgement {
   /** The verdict if the message is blocked; null if it is not. */
   blocked: BlockedByCircuit | null;
   counts: Pick<Passed, 'messages' | 'equal_texts'>;
-  /** The user's state after the message. The same object as before if it did not change. */
+  /** The user's state after the message, without `hit`. The same object as before if it did not change. */
   user: GuardUserState;
+  /** To be added to the messages of the user; null if the message is not counted. */
+  hit: MessageHit | null;
   user_expires_at: number;
 }
 
@@ -93,9 +113,8 @@ function judgeUser(
   now: number,
 ): UserJudgement {
   const user_expires_at = userExpiry(limits, now);
-  const longest_window_ms = longestWindow(limits);
   const at = Math.min(message.sent_at ?? now, now);
-  const user = userAt(found, message.user, now, longest_window_ms);
+  const user = userAt(found, message.user, now, longestWindow(limits));
   const { circuit, messages } = user;
   if (circuit !== null && blocksAt(circuit, at)) {
     const counted = { ...circuit, blocked: circuit.blocked + 1 };
@@ -104,7 +123,7 @@ function judgeUser(
   const { max_messages, window_ms, repeat_threshold, repeat_window_ms } = limits;
   if (message.text === null) {
     const counts = { messages: countWith(messages, at, window_ms) - 1, equal_texts: 0 };
-    return { blocked: null, counts, user, user_expires_at };
+    return { blocked: null, counts, user, hit: null, user_expires_at };
   }
   const burst = countWith(messages, at, window_ms);
   if (burst > max_messages) return open('rate_limit', burst, max_messages, window_ms);
@@ -113,12 +132,7 @@ function judgeUser(
     return open('repetition', equal_texts, repeat_threshold - 1, repeat_window_ms);
 
   const hit = { at, counted_at: now, text: message.text };
-  return {
-    blocked: null,
-    counts: { messages: burst, equal_texts },
-    user: { ...user, messages: addHit(messages, hit, longest_window_ms) },
-    user_expires_at,
-  };
+  return { blocked: null, counts: { messages: burst, equal_texts }, user, hit, user_expires_at };
 
   function open(reason: CircuitReason, count: number, max: number, of_ms: number): UserJudgement {
     const opened: Circuit = {
@@ -139,7 +153,7 @@ function judgeUser(
   }
 
   function block(blocked: BlockedByCircuit, after: GuardUserState): UserJudgement {
-    return { blocked, counts: { messages: 0, equal_texts: 0 }, user: after, user_expires_at };
+    return { blocked, counts: { messages: 0, equal_texts: 0 }, user: after, hit: null, user_expires_at };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { type GuardVerdict, guardLimits, tell, verdictLine } from '../guard/verdict.ts';
-import { guardUser, identifySender, textHash } from './keys.ts';
+import { guardUser, identifySender, requestHash, textHash } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -21,8 +21,9 @@ type Turn = Arrived & Identified & Authorized & Pick<Deduplicated, 'counted_befo
 /**
  * The loop guard: open circuit, burst, repetition, turns of the session (agentd-message(7), "Loop guard"). It does not
  * wait for the session. Therefore it recognizes a burst even while answers are slow, and a blocked message does not
- * wait for other messages. Repeats of a message were recognized by an earlier step. A repeat of a request that failed
- * after it was counted passes without being counted again, and an answer to a question counts for nothing.
+ * wait for other messages. Repeats of a message were recognized by an earlier step, unless they arrived at the same time.
+ * A repeat of a request that was counted before passes without being counted again, and an answer to a question counts
+ * for nothing.
  *
  * Adds `counted_in`. Throws `loop_guard_blocked`; a blocked message has not changed its session.
  */
@@ -43,10 +44,15 @@ export const guard: Step<Turn, Guarded> = {
       session_id: turn.session_tag,
       text: await guardedText(turn.message, turn.session_tag, services),
       message_id: null,
+      request: requestHash(turn.message),
       sent_at: null,
     };
     const verdict = await store.guard.check(guarded, guardLimits(settings));
     tell(verdict, { ...guarded, session_id: turn.session_id }, turn.request_id, log);
+    if (verdict.allowed && verdict.repeated) {
+      line.reason = 'counted_before';
+      return { counted_in: null };
+    }
     Object.assign(line, verdictLine(verdict));
     if (!verdict.allowed) throw blocked(verdict);
     if (guarded.text === null) {

@@ -118,6 +118,14 @@ function senderKey({
   return address === null ? ['user', user_id] : ['client', address, user_id];
 }
 
+/** A hash of the `Idempotency-Key` of a web client's message, and of its body; undefined if there is no key. */
+export function requestHash(message: IncomingMessage): string | undefined {
+  const { message_id } = message;
+  return message_id === undefined
+    ? undefined
+    : hash('sha256', message_id + fingerprint(message), 'base64url');
+}
+
 /** A hash that is the same for texts that count as equal (`foldText`). The guard stores nothing else of a text. */
 export function textHash(text: string): string {
   return hash('sha256', foldText(text), 'base64url');

@@ -98,6 +98,20 @@ describe('guard', () => {
     expect(await turns()).toBe(1);
   });
 
+  it('counts simultaneous requests with one Idempotency-Key once, but each body under it', async () => {
+    const request = (text: string) => ({
+      ...message(),
+      message: aMessage({ text, message_id: 'k', thread_id: 's' }),
+    });
+    const both = await Promise.all([1, 2].map(() => runStep(world, guard, request('Hello'))));
+    expect(both.map(({ turn, line }) => [turn.counted_in !== null, line.reason])).toEqual([
+      [true, undefined],
+      [false, 'counted_before'],
+    ]);
+    const { line } = await runStep(world, guard, request('Bye'));
+    expect(line).toMatchObject({ detail: { messages: 2 } });
+  });
+
   it('checks nothing if it is turned off', async () => {
     world = await stepWorld();
     for (let sent = 0; sent < 20; sent++) {

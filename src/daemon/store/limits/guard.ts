@@ -66,8 +66,11 @@ interface StoredGuardUser extends Pick<GuardUserState, 'user' | 'circuit'> {
   messages: readonly StoredHit[];
 }
 
-/** When a message was sent, ms after `since`, how much later it was counted, and the hash of its text. */
-type StoredHit = readonly [after_ms: number, late_ms: number, text: string];
+/**
+ * When a message was sent, ms after `since`, how much later it was counted, the hash of its text, and its `request` if it
+ * passed with one.
+ */
+type StoredHit = readonly [after_ms: number, late_ms: number, text: string, request?: string];
 
 export const GUARD_USER: Kind<StoredGuardUser> = {
   name: 'guard_user',
@@ -169,16 +172,19 @@ export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimit
 }
 
 function unpacked({ user, circuit, since, messages }: StoredGuardUser): GuardUserState {
-  const hits = messages.map(([after_ms, late_ms, text]) => {
+  const hits = messages.map(([after_ms, late_ms, text, request]) => {
     const at = since + after_ms;
-    return { at, counted_at: at + late_ms, text };
+    return { at, counted_at: at + late_ms, text, ...(request === undefined ? {} : { request }) };
   });
   return { user, circuit, messages: hits };
 }
 
 function packed({ user, circuit, messages }: GuardUserState): Omit<StoredGuardUser, 'expires_at'> {
   const since = messages[0]?.at ?? 0;
-  const hits = messages.map(({ at, counted_at, text }) => [at - since, counted_at - at, text] as const);
+  const hits = messages.map(({ at, counted_at, text, request }): StoredHit => {
+    const hit = [at - since, counted_at - at, text] as const;
+    return request === undefined ? hit : [...hit, request];
+  });
   return { user, circuit, since, messages: hits };
 }
 
