@@ -38,8 +38,8 @@ export type ModelAnswer =
   | { status: number; headers?: Record<string, string>; body?: unknown }
   /** These deltas, then the connection breaks. */
   | { cut: readonly string[] }
-  /** These deltas, then the response ends properly, but without a `finish_reason`. */
-  | { unfinished: readonly string[] }
+  /** These deltas, then the response ends properly, but without a `finish_reason`. `done`: with `[DONE]`. */
+  | { unfinished: readonly string[]; done?: boolean }
   | { garbage: string }
   /** Never answers, not even with headers. */
   | 'hang';
@@ -128,7 +128,7 @@ export class FakeModel {
     const words =
       'cut' in answer ? answer.cut : 'unfinished' in answer ? answer.unfinished : (answer.text ?? []);
     for (const content of words) say({ content });
-    if ('unfinished' in answer) return void response.end();
+    if ('unfinished' in answer) return void response.end(answer.done ? 'data: [DONE]\n\n' : '');
     if ('cut' in answer) return void response.write('', () => setImmediate(() => response.destroy()));
     if ('tools' in answer) {
       for (const [index, { name, args, raw = JSON.stringify(args) }] of answer.tools.entries())

@@ -59,6 +59,11 @@ test('text is streamed as it arrives, from the configured model and with the con
   ]);
 });
 
+test('a stream that ends with `[DONE]` is complete, even if the server does not say why it ended', async () => {
+  model.script([{ unfinished: ['Hello ', 'there.'], done: true }]);
+  expect(await piecesOf(await run())).toEqual(['Hello ', 'there.']);
+});
+
 describe('a model server that does not stream', () => {
   const completion = (message: object, finish_reason: string) => ({
     status: 200,
@@ -76,6 +81,11 @@ describe('a model server that does not stream', () => {
 
   test('sends one whole completion, which becomes the reply', async () => {
     model.script([completion({ content: 'Hello there.' }, 'stop')]);
+    expect(await replyOf(await run())).toBe('Hello there.');
+  });
+
+  test('may leave out why it ended', async () => {
+    model.script([{ status: 200, body: { choices: [{ message: { content: 'Hello there.' } }] } }]);
     expect(await replyOf(await run())).toBe('Hello there.');
   });
 
@@ -278,13 +288,16 @@ describe('a failed model call', () => {
     },
   );
 
-  test.each([{ cut: ['Half a '] }, { cut: [] }, { unfinished: ['Half a '] }, { garbage: '{"no' }])(
-    'has the reason `model_broken_stream` if the stream breaks off: %j',
-    async (answer) => {
-      model.script([answer]);
-      expect((await failureOf()).reason).toBe('model_broken_stream');
-    },
-  );
+  test.each([
+    { cut: ['Half a '] },
+    { cut: [] },
+    { unfinished: ['Half a '] },
+    { unfinished: [], done: true },
+    { garbage: '{"no' },
+  ])('has the reason `model_broken_stream` if the stream breaks off: %j', async (answer) => {
+    model.script([answer]);
+    expect((await failureOf()).reason).toBe('model_broken_stream');
+  });
 
   test('has the reason `model_unreachable` if the server is unreachable', async () => {
     const gone = await FakeModel.start();
