@@ -282,7 +282,8 @@ function nothing(why: string): Parsed {
 
 /** Ids are opaque, but contain only these characters. If a colon were allowed, one id could look like two. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
-const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
+/** Programs that stand in for the platform may write a whole second without a fraction. */
+const TIMESTAMP = /^(?:\d{1,11}\.\d{1,9}|\d{9,11})$/;
 
 /** Stands for the workspace of a sender of another company if the delivery does not name it. */
 const EXTERNAL = 'external';

@@ -136,6 +136,12 @@ describe('a press of a button in Slack', () => {
     expect(press).not.toHaveProperty('sent_at');
   });
 
+  it('at a whole second may leave out the fraction of its time', () => {
+    expect(read({ actions: [{ value: YES, action_ts: '1663966382' }] })).toMatchObject({
+      sent_at: 1_663_966_382_000,
+    });
+  });
+
   it('by a user of another company has the workspace in the user id', () => {
     expect(read({ user: { id: 'U1', team_id: 'T2' } })).toMatchObject({ user_id: 'T2:U1' });
     expect(read({ user: { id: 'U1', team_id: 'T2' }, enterprise: { id: 'E1' } })).toMatchObject({

@@ -240,6 +240,12 @@ describe('a delivery', () => {
     expect(parse(external, null)).toMatchObject({ message: { user_id: 'T0THEIRS:U061F7AUR' } });
   });
 
+  it('of a whole second may leave out the fraction of its time', () => {
+    expect(parse(with_(sample('message-im'), { ts: '1663966382' }), null)).toMatchObject({
+      message: { message_id: `${DIRECT}:1663966382`, sent_at: 1_663_966_382_000 },
+    });
+  });
+
   it('without the id of the bot is parsed with the id that the channel already knows', () => {
     const text = '<@U2> ask <@U0LAN0Z89> for me';
     const unknown = with_(sample('app-mention-documented'), { text });
