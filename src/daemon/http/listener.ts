@@ -201,21 +201,33 @@ const REFUSALS: Readonly<Record<string, { status: number; detail: string }>> = {
 };
 const MALFORMED = { status: 400, detail: 'This is not an HTTP request.' };
 
+/** The first line of a request, whatever its method. */
+const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ \S+ HTTP\/1\.[01]\r?\n/;
+
 /** Answers broken and slow requests with a problem document, and closes their connection. */
 function answerBrokenRequests(server: Server, inFlight: InFlight, log: Log): void {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  server.on('clientError', (error: ParseError, socket: Socket) => {
     const code = error.code ?? '';
     if (code === 'ECONNRESET' || !socket.writable || inFlight.isAnswering(socket)) {
       socket.destroy();
       return;
     }
     const { status, detail } = REFUSALS[code] ?? MALFORMED;
+    const [refusal, as] = namesUnknownMethod(error)
+      ? [methodNotAllowed('There is no such method.')]
+      : [new AgentdError('invalid_request', detail), status];
     const request_id = chooseRequestId({});
-    log.debug({ request_id, status, code }, 'broken request');
-    socket.end(render(new AgentdError('invalid_request', detail), request_id, status), () =>
-      socket.destroy(),
-    );
+    log.debug({ request_id, status: as ?? refusal.status, code }, 'broken request');
+    socket.end(render(refusal, request_id, as), () => socket.destroy());
   });
+}
+
+/** An error of Node's parser, and the data that it could not parse. */
+type ParseError = NodeJS.ErrnoException & { rawPacket?: Buffer };
+
+/** Whether the data is a request with a method that Node does not know. It does not know them in lower case either. */
+function namesUnknownMethod({ code, rawPacket }: ParseError): boolean {
+  return code === 'HPE_INVALID_METHOD' && REQUEST_LINE.test(rawPacket?.toString('latin1') ?? '');
 }
 
 /**
@@ -249,11 +261,16 @@ function countHosts(rawHeaders: readonly string[]): number {
 /** Answers CONNECT requests. Without this answer, Node would just close the connection. */
 function answerConnect(server: Server): void {
   server.on('connect', (request, socket) => {
-    const refusal = new AgentdError('method_not_allowed', 'This is not a proxy.', {
-      headers: { Allow: 'GET, HEAD, POST, DELETE, OPTIONS' },
-    });
+    const refusal = methodNotAllowed('This is not a proxy.');
     socket.on('error', () => socket.destroy());
     socket.end(render(refusal, chooseRequestId(request.headers)), () => socket.destroy());
+  });
+}
+
+/** The path is not known here, so it allows what any path may allow. */
+function methodNotAllowed(detail: string): AgentdError {
+  return new AgentdError('method_not_allowed', detail, {
+    headers: { Allow: 'GET, HEAD, POST, DELETE, OPTIONS' },
   });
 }
 

@@ -210,6 +210,14 @@ describe('invalid requests:', () => {
     expect(answer).toContain('"code":"method_not_allowed"');
   });
 
+  test.each(['BREW', 'patch', 'M-SEARCH2'])('the unknown method %s gets 405 with Allow', async (method) => {
+    const web = await serve();
+    const answer = await sendRaw(web.port, `${method} / HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 405 Method Not Allowed\r\nX-Request-Id: \S+\r\n/);
+    expect(answer).toMatch(/\r\nAllow: GET, HEAD, POST, DELETE, OPTIONS\r\n/);
+    expect(answer).toContain('"code":"method_not_allowed"');
+  });
+
   test('an unknown expectation is ignored, and request targets of every form get an answer', async () => {
     const request = (line: string) =>
       `${line} HTTP/1.1\r\nHost: a\r\nExpect: magic\r\nConnection: close\r\n\r\n`;
