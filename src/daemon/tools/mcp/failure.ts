@@ -16,6 +16,7 @@ type McpFailureReason =
   | 'mcp_session_changed'
   | 'mcp_refused'
   | 'mcp_ended'
+  /** The server no longer knows the session, so it did not carry out the request. */
   | 'mcp_session_gone'
   | `http_${number}`
   | TokenFailureReason;
@@ -53,14 +54,6 @@ export class McpStatus extends McpFailure {
     this.name = 'McpStatus';
     this.status = status;
     this.body = body;
-  }
-}
-
-/** The server no longer knows the MCP session, so it did not carry out the request. */
-export class McpSessionGone extends McpFailure {
-  constructor() {
-    super('mcp_session_gone', 'The server has ended the session.', { reached: false });
-    this.name = 'McpSessionGone';
   }
 }
 

@@ -2,7 +2,7 @@ import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { wasNotConnected } from '../downstream/http-request.ts';
 import { TokenFailure } from '../downstream/token-cache.ts';
-import { McpFailure, McpSessionGone, McpStatus, protocolError } from './failure.ts';
+import { McpFailure, McpStatus, protocolError } from './failure.ts';
 import {
   bounded,
   type Cursor,
@@ -185,7 +185,9 @@ export class HttpTransport implements McpTransport {
     }
     if (response.status === 404 && this.#session_id !== null) {
       await response.body?.cancel();
-      const gone = new McpSessionGone();
+      const gone = new McpFailure('mcp_session_gone', 'The server has ended the session.', {
+        reached: false,
+      });
       this.#session_id = null;
       this.fail(gone);
       return gone;

@@ -21,7 +21,7 @@ import { toolNames } from '../tool-names.ts';
 import { type CalledTool, Connector, type ListedTool, type McpConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { defineTool, toolParameters } from './define-tool.ts';
-import { failureAdvice, McpSessionGone, McpStatus, sentFailure } from './failure.ts';
+import { failureAdvice, McpFailure, McpStatus, sentFailure } from './failure.ts';
 import { HttpTransport } from './http-transport.ts';
 import { readResult } from './read-result.ts';
 import { ServerLink } from './server-link.ts';
@@ -314,7 +314,7 @@ export class McpSource implements ToolSource {
     };
     try {
       return await this.#onConnection(call, work).catch((error: unknown) => {
-        if (!(error instanceof McpSessionGone)) throw error;
+        if (!(error instanceof McpFailure) || error.reason !== 'mcp_session_gone') throw error;
         progress.begun = false;
         // The server may have been replaced.
         this.#link.noteChange();

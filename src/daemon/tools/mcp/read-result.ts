@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
 import { isObject } from '../../../channel/json-object.ts';
+import { asFields } from '../../../channel/payload.ts';
 import { isLoopback } from '../../settings/addresses.ts';
 import { cutText, printable } from '../../texts/printable.ts';
 import type { Need } from '../tool.ts';
@@ -58,32 +59,32 @@ const MAX_URL_CHARACTERS = 2_000;
  */
 export function needsOfError(code: number | undefined, data: unknown): Need[] | null {
   if (code === INPUT_REQUIRED) {
-    const { elicitations } = record(data);
+    const { elicitations } = asFields(data);
     const asked: unknown[] = Array.isArray(elicitations) ? elicitations.slice(0, MAX_NEEDS) : [];
     return asked.map((params) => readNeed('elicitation/create', params));
   }
   if (code !== CAPABILITY_MISSING) return null;
-  const missing = Object.entries(record(record(data).requiredCapabilities)).map(([name, parts]) =>
-    [name, ...Object.keys(record(parts))].join(' '),
+  const missing = Object.entries(asFields(asFields(data).requiredCapabilities)).map(([name, parts]) =>
+    [name, ...Object.keys(asFields(parts))].join(' '),
   );
   return [{ message: shown(`something that this service cannot do: ${missing.join(', ')}`), url: null }];
 }
 
 /** What a server needs according to the `inputRequests` of a result, unchecked. */
 export function needsIn(requests: unknown): Need[] {
-  return Object.values(record(requests))
+  return Object.values(asFields(requests))
     .slice(0, MAX_NEEDS)
-    .map((request) => readNeed(record(request).method, record(request).params));
+    .map((request) => readNeed(asFields(request).method, asFields(request).params));
 }
 
 /** What a server needs according to one of its requests, unchecked. */
 export function readNeed(method: unknown, params: unknown): Need {
   if (method !== 'elicitation/create')
     return { message: shown(`something that this service cannot do: ${String(method)}`), url: null };
-  const { mode, url, message, requestedSchema } = record(params);
+  const { mode, url, message, requestedSchema } = asFields(params);
   const text = typeof message === 'string' ? shown(message) : '';
   if (mode === 'url') return { message: text, url: typeof url === 'string' ? safeUrl(url) : null };
-  const fields = Object.keys(record(record(requestedSchema).properties)).slice(0, MAX_FIELDS);
+  const fields = Object.keys(asFields(asFields(requestedSchema).properties)).slice(0, MAX_FIELDS);
   return { message: shown(`${text}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`), url: null };
 }
 
@@ -100,8 +101,4 @@ function safeUrl(text: string): string | null {
 
 function shown(text: string): string {
   return cutText(printable(text).trim(), MAX_CHARACTERS);
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
