@@ -130,9 +130,9 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/tools/openapi/openapi-source.ts',
-        from: 'const listed = Object.entries(entry.operations).flatMap(([key, told]) => {',
+        from: 'const listed = Object.entries(entry.operations).flatMap(([key, options]) => {',
         to: `const also = entry.name === 'shop' ? { listAllCustomers: {} } : {};
-  const listed = Object.entries({ ...entry.operations, ...also }).flatMap(([key, told]) => {`,
+  const listed = Object.entries({ ...entry.operations, ...also }).flatMap(([key, options]) => {`,
       },
     ],
   },

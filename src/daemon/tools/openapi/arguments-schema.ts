@@ -1,5 +1,4 @@
 import { isObject } from '../../../channel/json-object.ts';
-import { nearest } from '../../settings/nearest.ts';
 import type { JsonSchema } from '../tool.ts';
 import type { OpenApiDocument } from './document.ts';
 import { fileSchema, withFiles } from './media-type.ts';
@@ -7,24 +6,11 @@ import { BODY, collectProperties, type RequestBody } from './read-body.ts';
 import type { Operation } from './read-operation.ts';
 import { SchemaConverter } from './schema-converter.ts';
 
-/** A name under `bind` that an operation does not have. */
-export class UnknownBinding extends Error {
-  readonly binding: string;
-  readonly right: string;
-
-  constructor(binding: string, right: string) {
-    super(`${binding} is not a parameter`);
-    this.name = 'UnknownBinding';
-    this.binding = binding;
-    this.right = right;
-  }
-}
-
 /**
  * The JSON Schema of the arguments that a model fills in: the parameters at the top level, and the body as `body`. It
  * is closed and does not contain the bound arguments (agentd-agent(7), "Schemas").
  * @param bound the names under `bind`: names of parameters, or `body.field`.
- * @throws UnknownBinding, or DocumentProblem.
+ * @throws DocumentProblem
  */
 export function argumentsSchema(
   { parameters, body }: Operation,
@@ -35,7 +21,6 @@ export function argumentsSchema(
     bound.filter((name) => name.startsWith(`${BODY}.`)).map((name) => name.slice(BODY.length + 1)),
   );
   const fields = bodyFields(body);
-  checkBindings(bound, operationArguments({ parameters, body }));
 
   const offered = parameters.filter(({ property }) => !bound.includes(property));
   const bodySchema = body?.schema ?? null;
@@ -91,16 +76,6 @@ function asGiven(
     return fileSchema(content_types, schema?.resolved().text('description') ?? description);
   if (format === 'text' && schema === null) return { type: 'string' };
   return format === 'multipart' ? (withFiles(converted) as JsonSchema) : converted;
-}
-
-function checkBindings(bound: readonly string[], known: readonly string[]): void {
-  for (const binding of bound) {
-    if (known.includes(binding)) continue;
-    const near = nearest(binding, known, Math.max(2, Math.floor(binding.length / 2)))?.name;
-    const right =
-      known.length === 0 ? 'no binding: the operation has no parameters' : `one of ${known.join(', ')}`;
-    throw new UnknownBinding(binding, near === undefined ? right : `${near}? ${right}`);
-  }
 }
 
 function described(schema: JsonSchema | boolean, description: string | null): unknown {

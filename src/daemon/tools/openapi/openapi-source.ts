@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { nearest } from '../../settings/nearest.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
 import { unknownArguments } from '../confirmation/confirm-policy.ts';
 import { BEARER, credentialHeader } from '../downstream/credential-form.ts';
@@ -6,7 +7,7 @@ import { checkSchema } from '../schema/compile-schema.ts';
 import type { EntryLocation, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
 import { findNameProblem } from '../tool-names.ts';
-import { argumentsSchema, operationArguments, UnknownBinding } from './arguments-schema.ts';
+import { argumentsSchema, operationArguments } from './arguments-schema.ts';
 import { checkStructure } from './check-structure.ts';
 import {
   DocumentProblem,
@@ -87,7 +88,7 @@ function problemAt(location: EntryLocation, problem: string, right: string, key?
 
 interface ListedOperation {
   found: FoundOperation;
-  told: ToolEntry;
+  options: ToolEntry;
   location: EntryLocation;
 }
 
@@ -100,10 +101,10 @@ function findListed(
   const { operations, problems: unread } = findOperations(document);
   const outside = unread.filter((problem) => problem instanceof OutsideReference);
   const missing: SettingProblem[] = [];
-  const listed = Object.entries(entry.operations).flatMap(([key, told]) => {
+  const listed = Object.entries(entry.operations).flatMap(([key, options]) => {
     const location = entry.locations.operations[key] ?? entry.locations.document;
     const found = findOperation(operations, key);
-    if ('method' in found) return [{ found, told, location }];
+    if ('method' in found) return [{ found, options, location }];
     missing.push(problemAt(location, `${found.problem} ${shownPath(document.path)}`, found.right));
     return [];
   });
@@ -137,7 +138,7 @@ function leavesTheFile(
 
 function readTool(
   entry: OpenApiEntry,
-  { found, told, location }: ListedOperation,
+  { found, options, location }: ListedOperation,
   document: OpenApiDocument,
   info: ToolSourceInfo,
   problems: SettingProblem[],
@@ -146,10 +147,10 @@ function readTool(
   const headers = [
     credentialHeader(form),
     ...Object.keys(entry.headers).map((name) => name.toLowerCase()),
-    (told.idempotency_header ?? '').toLowerCase(),
+    (options.idempotency_header ?? '').toLowerCase(),
   ];
   try {
-    const with_slashes = Object.entries(told.parameters ?? {}).flatMap(([name, { allow_slash }]) =>
+    const with_slashes = Object.entries(options.parameters ?? {}).flatMap(([name, { allow_slash }]) =>
       allow_slash ? [name] : [],
     );
     const operation = readOperation(found, {
@@ -158,11 +159,12 @@ function readTool(
       with_slashes,
     });
     problems.push(
-      ...unknownParameters(operation, told, location),
-      ...changingReads(operation, told, location),
+      ...unknownBindings(operation, options, location),
+      ...unknownParameters(operation, options, location),
+      ...changingReads(operation, options, location),
     );
-    const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
-    const tool = createOpenApiTool(entry, told, operation, { info, parameters });
+    const parameters = argumentsSchema(operation, document.version, Object.keys(options.bind ?? {}));
+    const tool = createOpenApiTool(entry, options, operation, { info, parameters });
     refuseInvalidSchema(tool, found);
     const wrong = findNameProblem(tool.name);
     if (wrong !== null) problems.push({ ...location, ...wrong });
@@ -170,23 +172,38 @@ function readTool(
     problems.push(...unknownInSummary(tool, operation, location));
     return tool;
   } catch (error) {
-    if (error instanceof UnknownBinding) {
-      const problem = `binds \`${error.binding}\`, which is not a parameter of the operation`;
-      problems.push(problemAt(location, problem, error.right, 'bind'));
-    } else if (error instanceof DocumentProblem) problems.push(describe(error, location, document));
-    else throw error;
+    if (!(error instanceof DocumentProblem)) throw error;
+    problems.push(describe(error, location, document));
     return undefined;
   }
+}
+
+/** The names under `bind` of the entry that the operation does not have. */
+function unknownBindings(
+  operation: Operation,
+  { bind }: ToolEntry,
+  location: EntryLocation,
+): SettingProblem[] {
+  const known = operationArguments(operation);
+  const right =
+    known.length === 0 ? 'no binding: the operation has no parameters' : `one of ${known.join(', ')}`;
+  return Object.keys(bind ?? {})
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const near = nearest(name, known, Math.max(2, Math.floor(name.length / 2)))?.name;
+      const problem = `binds \`${name}\`, which is not a parameter of the operation`;
+      return problemAt(location, problem, near === undefined ? right : `${near}? ${right}`, 'bind');
+    });
 }
 
 /** The names under `parameters` of the entry that are not path parameters of the operation. */
 function unknownParameters(
   { parameters }: Operation,
-  told: ToolEntry,
+  options: ToolEntry,
   location: EntryLocation,
 ): SettingProblem[] {
   const known = parameters.flatMap(({ in: where, name }) => (where === 'path' ? [name] : []));
-  return Object.keys(told.parameters ?? {})
+  return Object.keys(options.parameters ?? {})
     .filter((name) => !known.includes(name))
     .map((name) =>
       problemAt(

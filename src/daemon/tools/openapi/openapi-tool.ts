@@ -21,21 +21,21 @@ const MAX_DESCRIPTION = 1_024;
 /** The tool of one operation that an entry lists. */
 export function createOpenApiTool(
   entry: OpenApiEntry,
-  told: ToolEntry,
+  options: ToolEntry,
   operation: Operation,
   { info, parameters }: { info: ToolSourceInfo; parameters: JsonSchema },
 ): Tool {
   const { found } = operation;
-  const effect = told.effect ?? chooseEffect(found);
-  const header = told.idempotency_header ?? null;
+  const effect = options.effect ?? chooseEffect(found);
+  const header = options.idempotency_header ?? null;
   const title = found.node.text('summary');
   return {
-    name: chooseName(entry, told, found),
+    name: chooseName(entry, options, found),
     title,
     description: describe(found, title),
     parameters,
     source: info,
-    ...readPolicy(entry, told, effect, info.target?.is_api === true),
+    ...readPolicy(entry, options, effect, info.target?.is_api === true),
     unusable(args) {
       const built = buildRequest(operation, args);
       return built.ok ? null : built.message;
@@ -44,8 +44,8 @@ export function createOpenApiTool(
   };
 }
 
-function chooseName(entry: OpenApiEntry, told: ToolEntry, found: FoundOperation): string {
-  return toolName(entry.name, found.operation_id ?? operationKey(found), told.as);
+function chooseName(entry: OpenApiEntry, options: ToolEntry, found: FoundOperation): string {
+  return toolName(entry.name, found.operation_id ?? operationKey(found), options.as);
 }
 
 /** The effect of an operation whose entry does not say it. */
