@@ -30,8 +30,7 @@ export function encodeFields({ format, fields }: RequestBody, value: unknown): E
   const names = [...fields.keys(), ...Object.keys(value)];
   for (const { name, form, member } of members) checkSpread(form, `${BODY}.${name}`, member, names);
   if (format === 'multipart') return multipartBody(members.flatMap(encodeParts));
-  for (const { name, member, form } of members)
-    if (form.style !== 'json') checkComplete(`${BODY}.${name}`, member);
+  for (const { name, member, form } of members) if (form.style !== 'json') checkComplete(name, member);
   return formBody(members.flatMap(({ form, member }) => queryPairs(form, member)));
 }
 
@@ -56,36 +55,27 @@ function checkNames(fields: RequestBody['fields'], given: readonly string[]): vo
   if (other !== undefined) throw cannotContain(BODY, other);
 }
 
-function checkComplete(path: string, value: unknown): void {
-  const problem = findFormProblem(path, value);
+function checkComplete(name: string, value: unknown): void {
+  const problem = findFormProblem(`${BODY}.${name}`, value);
   if (problem !== null) throw new UnusableArgument(`The argument ${problem}.`);
 }
 
 function encodeParts(one: Member): FormPart[] {
   const { name, member, field, form } = one;
-  if (field.is_file && isGivenAsFile(member)) return [filePart(name, `${BODY}.${name}`, member, field)];
-  if (field.is_file && Array.isArray(member) && member.length > 0 && member.every(isGivenAsFile))
-    return member.map((file, index) => filePart(name, `${BODY}.${name}.${index}`, file, field));
+  const path = `${BODY}.${name}`;
+  const { is_file, content_types } = field;
+  if (is_file && isGivenAsFile(member)) return [{ name, ...readFileArgument(path, member, content_types) }];
+  if (is_file && Array.isArray(member) && member.length > 0 && member.every(isGivenAsFile))
+    return member.map((file, at) => ({ name, ...readFileArgument(`${path}.${at}`, file, content_types) }));
   if (form.style === 'json')
-    return [
-      { name, content: JSON.stringify(member), content_type: field.content_types[0] ?? 'application/json' },
-    ];
-  checkComplete(`${BODY}.${name}`, member);
+    return [{ name, content: JSON.stringify(member), content_type: content_types[0] ?? 'application/json' }];
+  checkComplete(name, member);
   // The encoded pairs are decoded again, since a part has no encoding.
-  const type = concreteTypes(field.content_types)[0];
+  const type = concreteTypes(content_types)[0];
   return queryPairs(form, member).map((pair) => {
     const [key = '', text = ''] = pair.split('=').map(decodeURIComponent);
     return { name: key, content: text, ...(type === undefined ? {} : { content_type: type }) };
   });
-}
-
-function filePart(
-  name: string,
-  path: string,
-  value: Readonly<Record<string, unknown>>,
-  { content_types }: FormField,
-): FormPart {
-  return { name, ...readFileArgument(path, value, content_types) };
 }
 
 /**
