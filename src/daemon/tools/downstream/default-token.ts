@@ -16,19 +16,7 @@ const RENEW_BEFORE_MS = 5 * 60_000;
  */
 const EXPIRED_LIFE_MS = 250;
 
-/**
- * The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (agentd-api(7), "The default token").
- */
-export interface DefaultToken {
-  /**
-   * The cached token, or a new one. A token is fetched only once, even if several callers wait for it. Rejects with
-   * `TokenFailure`, or with the signal's reason; if one caller aborts, the fetch continues for the others. A
-   * failure is not cached: the next message tries again.
-   */
-  get(signal?: AbortSignal): Promise<Secret>;
-  /** Call this if the API answered 401 to this token: `get` then fetches another token. */
-  refused(token: Secret): void;
-}
+export type DefaultToken = ReturnType<typeof createDefaultToken>;
 
 interface DefaultTokenOptions {
   downstream: Downstream;
@@ -37,12 +25,10 @@ interface DefaultTokenOptions {
   clock: Clock;
 }
 
-export function createDefaultToken({
-  downstream,
-  email,
-  password,
-  clock,
-}: DefaultTokenOptions): DefaultToken {
+/**
+ * The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (agentd-api(7), "The default token").
+ */
+export function createDefaultToken({ downstream, email, password, clock }: DefaultTokenOptions) {
   const cache = new TokenCache(clock, 1);
   const obtain = async () => {
     try {
@@ -52,7 +38,16 @@ export function createDefaultToken({
       throw error instanceof TokenFailure ? error : failed(error);
     }
   };
-  return { get: (signal) => cache.get('', signal, obtain), refused: (token) => cache.drop(token) };
+  return {
+    /**
+     * The cached token, or a new one. A token is fetched only once, even if several callers wait for it. Rejects with
+     * `TokenFailure`, or with the signal's reason; if one caller aborts, the fetch continues for the others. A failure
+     * is not cached: the next message tries again.
+     */
+    get: (signal?: AbortSignal) => cache.get('', signal, obtain),
+    /** Call this if the API answered 401 to this token: `get` then fetches another token. */
+    refused: (token: Secret) => cache.drop(token),
+  };
 }
 
 function failed(cause: unknown): TokenFailure {

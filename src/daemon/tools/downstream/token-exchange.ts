@@ -19,26 +19,7 @@ export interface ExchangeSettings extends TokenClient {
   readonly audience: string;
 }
 
-export interface TokenExchange {
-  /**
-   * Returns the token that represents the person at `source`, from memory or by an exchange. Callers that wait for the
-   * same token share one exchange; if one of them aborts, the exchange continues for the others. Rejects with
-   * `TokenFailure`, or with the signal's reason.
-   */
-  exchange(
-    source: string,
-    settings: ExchangeSettings,
-    subject: Secret,
-    signal?: AbortSignal,
-  ): Promise<Secret>;
-  /**
-   * Returns the token that represents this service itself at `source`, for the same client and audience (RFC 6749,
-   * section 4.4). No token of a person is involved.
-   */
-  ownToken(source: string, settings: ExchangeSettings, signal?: AbortSignal): Promise<Secret>;
-  /** Call this if the system answered 401 to this token. The token is then not used again. */
-  refused(token: Secret): void;
-}
+export type TokenExchange = ReturnType<typeof createTokenExchange>;
 
 interface TokenExchangeOptions {
   clock: Clock;
@@ -53,7 +34,7 @@ export function createTokenExchange({
   timeoutMs,
   observer = NO_OBSERVER,
   maxKept = MAX_KEPT,
-}: TokenExchangeOptions): TokenExchange {
+}: TokenExchangeOptions) {
   const cache = new TokenCache(clock, maxKept);
 
   function obtain(source: string, settings: ExchangeSettings, subject: Secret | null, signal?: AbortSignal) {
@@ -72,7 +53,12 @@ export function createTokenExchange({
   }
 
   return {
-    async exchange(source, settings, subject, signal) {
+    /**
+     * Returns the token that represents the person at `source`, from memory or by an exchange. Callers that wait for
+     * the same token share one exchange; if one of them aborts, the exchange continues for the others. Rejects with
+     * `TokenFailure`, or with the signal's reason.
+     */
+    async exchange(source: string, settings: ExchangeSettings, subject: Secret, signal?: AbortSignal) {
       signal?.throwIfAborted();
       // Checked before the cache: a kept token is never used after the person's own token has expired.
       const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
@@ -80,8 +66,14 @@ export function createTokenExchange({
         throw new TokenFailure('subject_expired', 'The sign-in of the person has expired.');
       return obtain(source, settings, subject, signal);
     },
-    ownToken: (source, settings, signal) => obtain(source, settings, null, signal),
-    refused: (token) => cache.drop(token),
+    /**
+     * Returns the token that represents this service itself at `source`, for the same client and audience (RFC 6749,
+     * section 4.4). No token of a person is involved.
+     */
+    ownToken: (source: string, settings: ExchangeSettings, signal?: AbortSignal) =>
+      obtain(source, settings, null, signal),
+    /** Call this if the system answered 401 to this token. The token is then not used again. */
+    refused: (token: Secret) => cache.drop(token),
   };
 }
 
