@@ -1,15 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
+import type { ChannelPlugin, SetupOutcome } from '../../channel/index.ts';
 import { hasOwnConnection } from '../../channel/simulator.ts';
 import { idleScope } from '../../daemon/admin/channels.ts';
-import {
-  ConfigurationError,
-  createProblem,
-  type Inspection,
-  inspectConfiguration,
-  maskSecrets,
-} from '../../daemon/admin/settings.ts';
+import { type Inspection, inspectConfiguration, maskSecrets } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { channelSettings } from '../channel-settings.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -35,13 +30,8 @@ export const command = defineCommand({
     const found = await inspectConfiguration(configLocation(options));
     const plugin = findPlugin(found, name);
     const address = readAddress(options.url, name);
-    const mask = (text: string) =>
-      printable(
-        maskSecrets(
-          text,
-          found.effective.map(({ value }) => value),
-        ),
-      );
+    const values = found.effective.map(({ value }) => value);
+    const mask = (text: string) => printable(maskSecrets(text, values));
     const done = await runSetup(plugin, address, found);
     if (done.outcome === 'failed') throw failed(`${name}: ${mask(done.detail)}`, mask(done.advice));
     if (done.outcome === 'document') {
@@ -98,33 +88,9 @@ async function runSetup(plugin: ChannelPlugin, address: string, found: Inspectio
           ? 'Register its webhook at its platform yourself, as the documentation of the channel says.'
           : 'Its clients call the daemon themselves, so there is nothing to register.',
     );
-  await requireSettings(plugin, setup.settings, found);
-  const own = found.effective.filter(({ record }) => plugin.settings.includes(record));
-  const settings = Object.fromEntries(
-    own.map(({ record, value }) => [record.name, value]),
-  ) as ChannelSettings;
+  const isNeeded = (record: { name: string }) => setup.settings.includes(record.name);
+  const why = `is not set, and the setup of ${name} needs it`;
+  const settings = await channelSettings(plugin, found, isNeeded, why);
   const call = new ProbeClient().fetchFor(`the platform of ${name}`);
   return setup.run(address, await idleScope(plugin, settings, call, Date.now));
-}
-
-async function requireSettings(
-  plugin: ChannelPlugin,
-  needed: readonly string[],
-  { effective, problems }: Inspection,
-): Promise<void> {
-  const own = plugin.settings.map((record) => record.name);
-  const wrong = problems.filter(({ setting }) => own.includes(setting));
-  const missing = effective.filter(
-    ({ record, source }) => needed.includes(record.name) && source === 'unset',
-  );
-  const named = new Set(wrong.map(({ setting }) => setting));
-  const all = [
-    ...wrong,
-    ...missing
-      .filter(({ record }) => !named.has(record.name))
-      .map(({ record }) =>
-        createProblem(record.name, `is not set, and the setup of ${plugin.name} needs it`, record.sentence),
-      ),
-  ];
-  if (all.length > 0) throw new ConfigurationError(all);
 }

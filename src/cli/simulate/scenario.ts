@@ -11,10 +11,10 @@ import {
   ConfigurationError,
   type Inspection,
   inspectConfiguration,
-  notSet,
   readSettings,
 } from '../../daemon/admin/settings.ts';
 import { openStore, StoreMissing, StoreOfAnotherLayout, StoreUnavailable } from '../../daemon/admin/store.ts';
+import { channelSettings } from '../channel-settings.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation, readDevSettings, USING_DEV_SETTINGS } from '../config-location.ts';
@@ -60,28 +60,9 @@ export async function loadScenario(
   const plugin = found.plugins.find(({ name }) => name === channel);
   const simulator = plugin && (await loadSimulator(plugin));
   if (!plugin || !simulator) throw unknownChannel(channel, found);
-  return { plugin, simulator, settings: await buildSettings(plugin, found), location };
-}
-
-async function buildSettings(
-  { settings, name: channel }: ChannelPlugin,
-  found: Inspection,
-): Promise<ChannelSettings> {
-  const values = new Map(found.effective.map(({ record, value }) => [record.name, value]));
-  const names = settings.map(({ name }) => name);
-  const problems = found.problems.filter(({ setting }) => names.includes(setting));
-  for (const record of settings) {
-    const isMissing = record.required && values.get(record.name) === undefined;
-    if (isMissing && problems.every(({ setting }) => setting !== record.name))
-      problems.push(
-        await notSet(
-          record,
-          `is not set, so nothing can be sent as the platform of ${channel}; \`serve --dev\` generates it`,
-        ),
-      );
-  }
-  if (problems.length > 0) throw new ConfigurationError(problems);
-  return Object.fromEntries(names.map((name) => [name, values.get(name)]));
+  const why = `is not set, so nothing can be sent as the platform of ${channel}; \`serve --dev\` generates it`;
+  const settings = await channelSettings(plugin, found, ({ required }) => required, why);
+  return { plugin, simulator, settings, location };
 }
 
 /** The error for an unknown channel. If the channel exists but cannot be loaded, throws that problem. */

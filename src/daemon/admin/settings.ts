@@ -1,7 +1,7 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Configuration, Inspection, Purpose } from '../settings/configure/configure.ts';
-import { ConfigurationError, createProblem, type SettingProblem } from '../settings/problem.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ConfigLocation } from '../settings/sources.ts';
 import type { TokenReach } from '../tools/describe-source.ts';
@@ -18,7 +18,7 @@ export type { EffectiveSetting } from '../settings/check.ts';
 export type { ConfiguredChannel } from '../settings/configure/configure.ts';
 export { DEFAULT_ENV_FILE } from '../settings/env-file.ts';
 export type { AgentEntry, ConfigLocation, Configuration, Inspection, Purpose, SettingProblem, Settings };
-export { ConfigurationError, createProblem };
+export { ConfigurationError };
 
 const configuration = () => import('../settings/configure/configure.ts');
 
