@@ -119,7 +119,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/tools/answer.ts',
-        from: 'const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));',
+        from: 'const mask = (text: string) => maskTokens(maskEchoed(text, opened.secrets));',
         to: 'const mask = (text: string) => text;',
       },
     ],

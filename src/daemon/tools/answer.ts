@@ -4,7 +4,7 @@ import { maskTokens } from '../settings/secret.ts';
 import { cutText } from '../texts/printable.ts';
 import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
-import { maskSecrets } from './downstream/client.ts';
+import { maskEchoed } from './downstream/client.ts';
 import type { ToolRun } from './perform-call.ts';
 import type { Need, Sent, Tool, ToolSourceInfo } from './tool.ts';
 
@@ -18,7 +18,7 @@ type Mask = (text: string) => string;
 
 /** The outcome of a call that was sent, for the agent, the trace and the journal. */
 export function composeAnswer(tool: Tool, sent: Sent, opened: CallClient): CallOutcome {
-  const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
+  const mask = (text: string) => maskTokens(maskEchoed(text, opened.secrets));
   const headers = sent.outcome === 'answered' ? selectHeaders(tool, sent, opened, mask) : undefined;
   const outcome = readOutcome(tool, sent, opened, mask, MAX_RESULT_BYTES - measureHeaders(headers));
   return headers === undefined ? outcome : { ...outcome, answer: { ...outcome.answer, headers } };

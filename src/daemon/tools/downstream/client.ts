@@ -247,7 +247,7 @@ function encodedBody({
 }
 
 /** Replaces secrets that an API echoes, so that they do not reach the agent. */
-export function maskSecrets(text: string, secrets: readonly Secret[]): string {
+export function maskEchoed(text: string, secrets: readonly Secret[]): string {
   let masked = text;
   for (const secret of secrets) {
     const value = secret.reveal();
@@ -265,7 +265,7 @@ function parse(
 ): unknown {
   if (text.trim() === '') return null;
   // Masked before parsing, since a secret may also be in the name of a member.
-  const masked = maskSecrets(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
+  const masked = maskEchoed(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
   try {
     return parseExactly(masked);
   } catch (cause) {

@@ -4,7 +4,7 @@ import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/to
 import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
 import { unknownArguments } from '../confirmation/confirm-policy.ts';
-import { maskSecrets } from '../downstream/client.ts';
+import { maskEchoed } from '../downstream/client.ts';
 import { sendRenewing } from '../downstream/send-renewing.ts';
 import type { TokenExchange } from '../downstream/token-exchange.ts';
 import { type McpEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
@@ -127,7 +127,7 @@ export class McpSource implements ToolSource {
   #describeFailure(failure: Error): string {
     if (!(failure instanceof McpStatus)) return failure.message;
     const sent = Object.values(this.#entry.headers).map((value) => new Secret(value));
-    const words = printable(maskTokens(maskSecrets(failure.body, sent)))
+    const words = printable(maskTokens(maskEchoed(failure.body, sent)))
       .trim()
       .slice(0, MAX_WORDS)
       .toWellFormed();
