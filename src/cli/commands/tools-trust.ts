@@ -7,6 +7,7 @@ import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
 import { type CommandCall, defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
+import { jsonText } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 export const command = defineCommand({
@@ -83,7 +84,7 @@ function formatTool({ name, source, trusted, changed }: ToolDigest): string {
   const parts: [string, string, string][] = [
     ['title', trusted.title ?? '(none)', changed.title ?? '(none)'],
     ['description', trusted.description, changed.description],
-    ['schema', indented(trusted.schema), indented(changed.schema)],
+    ['schema', jsonText(JSON.parse(trusted.schema)), jsonText(JSON.parse(changed.schema))],
   ];
   const differences = parts
     .filter(([, before, after]) => before !== after)
@@ -98,10 +99,6 @@ function formatTool({ name, source, trusted, changed }: ToolDigest): string {
     `  new digest: ${changed.digest}`,
     ...(differences.length > 0 ? differences : [unseen]),
   ].join('\n');
-}
-
-function indented(schema: string): string {
-  return JSON.stringify(JSON.parse(schema), null, 2);
 }
 
 /** Maximum number of lines to compare. If more lines may differ, all old ones are shown, and then all new ones. */

@@ -1,4 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
+import { readMember } from '../../syntax/json-path.ts';
 import type { DocumentPath } from '../../syntax/yaml-lines.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
@@ -62,11 +63,7 @@ export class ConfigNode {
   }
 
   child(key: string | number): ConfigNode {
-    const value =
-      typeof this.value === 'object' && this.value !== null && Object.hasOwn(this.value, key)
-        ? (this.value as Record<string | number, unknown>)[key]
-        : undefined;
-    return new ConfigNode(value, [...this.#path, key], this.#file, this.#problems);
+    return new ConfigNode(readMember(this.value, key), [...this.#path, key], this.#file, this.#problems);
   }
 
   /** What `read` makes of a member; undefined if it is absent. */
