@@ -111,6 +111,11 @@ export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }
 
+/** Whether the value is valid in a header, and has no bytes whose meaning is unknown (obs-text). */
+export function isAsciiHeaderValue(value: string): boolean {
+  return /^[\t\x20-\x7e]*$/.test(value);
+}
+
 /** Servers that pass headers as variables (CGI, WSGI, Rack) do not distinguish `X_Real_IP` from `X-Real-IP`. */
 function asServersSee(name: string): string {
   return name.toLowerCase().replace(/[^0-9a-z]/g, '-');

@@ -1,5 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { ToolRequest } from '../downstream/client.ts';
+import { isAsciiHeaderValue } from '../downstream/headers.ts';
 import { holdsControl, holdsSlash, isUnsafeSegment } from '../downstream/safe-path.ts';
 import type { ToolArguments } from '../tool.ts';
 import { encodeFields, encodeFile, encodeText } from './encode-body.ts';
@@ -131,8 +132,7 @@ function buildQuery(parameter: Parameter, value: unknown, { parameters, fixed }:
 
 function buildHeader(parameter: Parameter, value: unknown): string {
   const text = headerText(parameter, value);
-  // The characters of RFC 9110, "Field Values", except bytes whose meaning is unknown (obs-text).
-  if (!/^[\t\x20-\x7e]*$/.test(text))
+  if (!isAsciiHeaderValue(text))
     throw new UnusableArgument(
       `The argument \`${parameter.property}\` can contain only printable ASCII characters.`,
     );

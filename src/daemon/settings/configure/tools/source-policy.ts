@@ -1,5 +1,9 @@
 import { BEARER, type CredentialForm, credentialHeader } from '../../../tools/downstream/credential-form.ts';
-import { isAllowedFixedHeader, isAllowedHeader } from '../../../tools/downstream/headers.ts';
+import {
+  isAllowedFixedHeader,
+  isAllowedHeader,
+  isAsciiHeaderValue,
+} from '../../../tools/downstream/headers.ts';
 import type { ExchangeEntry, SourcePolicy, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isLoopback } from '../../addresses.ts';
@@ -71,16 +75,12 @@ function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, st
     const lower = name.toLowerCase();
     if (!isAllowedFixedHeader(name)) value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
     else if (seen.has(lower)) value.refuse('occurs twice in the list', 'each header once, in one spelling');
-    else if (text !== undefined && !isHeaderValue(text))
+    else if (text !== undefined && !isAsciiHeaderValue(text))
       value.refuse('has a value that no header can contain', 'one line of printable ASCII characters');
     seen.add(lower);
     return text === undefined ? [] : [[name, text] as const];
   });
   return Object.fromEntries(filled);
-}
-
-function isHeaderValue(text: string): boolean {
-  return /^[\t\x20-\x7e]*$/.test(text);
 }
 
 function readExchange(exchange: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
