@@ -181,7 +181,7 @@ export async function inspectConfiguration(
   const problems = [
     ...sources.problems,
     ...(running ? missingFiles(sources, running) : []),
-    ...certain(
+    ...withoutUnread(
       [
         ...checked.problems,
         ...validation.problems,
@@ -243,13 +243,16 @@ export async function configureCore(location: ConfigLocation, purpose: Purpose):
   if (needed.includes('MEMORY_BACKEND')) checkMemorySettings(validation);
   const ofFiles = sources.problems.filter((problem) => !isStrayEnvFile(problem, location));
   const ofSettings = [...problems, ...validation.problems].filter(({ setting }) => needed.includes(setting));
-  const all = ofFiles.length === 0 ? ofSettings : [...ofFiles, ...certain(ofSettings, sources)];
+  const all = ofFiles.length === 0 ? ofSettings : [...ofFiles, ...withoutUnread(ofSettings, sources)];
   if (all.length > 0) throw new ConfigurationError(all);
   return toSettings(effective.map(orDefault));
 }
 
 /** The problems that remain if the file that cannot be read sets what is set nowhere else. */
-function certain(problems: readonly SettingProblem[], { lacksFile }: Sources): readonly SettingProblem[] {
+function withoutUnread(
+  problems: readonly SettingProblem[],
+  { lacksFile }: Sources,
+): readonly SettingProblem[] {
   return lacksFile ? problems.filter(({ value, source }) => value !== null || source !== null) : problems;
 }
 
@@ -288,11 +291,11 @@ export function toSettings(effective: readonly EffectiveSetting[]): Settings {
  */
 function readPlatforms(sources: Sources, { cwd }: ConfigLocation) {
   const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
-  const came = given(sources, 'MESSAGING_PLATFORMS');
-  const reading = record && came ? readValue(record, came.value) : undefined;
-  if (!came || !reading?.ok || !Array.isArray(reading.value)) return null;
-  const folder = came.layer.kind === 'file' ? sources.folder : cwd;
-  return { items: reading.value as readonly string[], folder, source: came.source };
+  const set = given(sources, 'MESSAGING_PLATFORMS');
+  const reading = record && set ? readValue(record, set.value) : undefined;
+  if (!set || !reading?.ok || !Array.isArray(reading.value)) return null;
+  const folder = set.layer.kind === 'file' ? sources.folder : cwd;
+  return { items: reading.value as readonly string[], folder, source: set.source };
 }
 
 /** `NODE_ENV`, from the environment or `.env`. It is not a setting, since it also affects other programs. */

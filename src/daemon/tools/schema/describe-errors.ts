@@ -65,7 +65,11 @@ function describe({ error, forms }: Mistake, args: unknown, max: number): string
     return `${subject(path)} cannot be null. Leave it out, or give it a value${types === '' ? '' : ` of type ${types}`}.`;
   if (forms.length === 0) return describeOne(error, path);
   if (types !== '') return `${subject(path)} must be of type ${types}.`;
+  return describeForms(forms, path, args, max);
+}
 
+/** What to correct in a value that fits none of these forms: in the form that the model meant, if one stands out. */
+function describeForms(forms: readonly Form[], path: Path, args: unknown, max: number): string {
   const closest = forms
     .map((form) => ({ ...form, depth: Math.max(...form.errors.slice(-MAX_ERRORS).map(measureDepth)) }))
     .toSorted((one, other) => other.depth - one.depth);
@@ -73,13 +77,10 @@ function describe({ error, forms }: Mistake, args: unknown, max: number): string
   // The other forms differ already at the top, so this one is meant.
   const isMeant = next === undefined || (best.depth > next.depth && next.depth <= path.length + 1);
   const considered = isMeant || max === 1 ? [best] : closest.slice(0, MAX_COMPARED);
-  const described = considered.map(({ name, errors }) => ({
-    name,
-    sentence: findMistakes(errors)
-      .slice(0, 1)
-      .map((mistake) => describe(mistake, args, 1))
-      .join(''),
-  }));
+  const described = considered.map(({ name, errors }) => {
+    const [mistake] = findMistakes(errors);
+    return { name, sentence: mistake === undefined ? '' : describe(mistake, args, 1) };
+  });
   const distinct = [...new Map(described.map((form) => [form.sentence, form])).values()];
   const [only] = distinct;
   const none = `${subject(path)} fits none of its ${forms.length} forms.`;
