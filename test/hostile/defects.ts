@@ -86,8 +86,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/tools/confirmation/question.ts',
-        from: 'details: titled(leaves, tool, write),',
-        to: 'details: tool.summary === null ? titled(leaves, tool, write) : [],',
+        from: 'details: withTitles(leaves, tool, write),',
+        to: 'details: tool.summary === null ? withTitles(leaves, tool, write) : [],',
       },
     ],
   },

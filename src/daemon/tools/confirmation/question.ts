@@ -46,9 +46,9 @@ type Detail = Question['details'][number];
  */
 export function buildQuestion(tool: AskedTool, args: Arguments): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
-  const plain = built(tool, args, { value: shownValue, name: shownName, text: visible });
+  const plain = writeQuestion(tool, args, { value: shownValue, name: shownName, text: visible });
   const isMixed = isRightToLeft(plainQuestion(plain));
-  const question = isMixed ? built(tool, args, ISOLATED) : plain;
+  const question = isMixed ? writeQuestion(tool, args, ISOLATED) : plain;
   return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
 }
 
@@ -72,7 +72,7 @@ function inOwnDirection(text: string): string {
   return isRightToLeft(text) ? isolated(text) : text;
 }
 
-function built(tool: AskedTool, args: Arguments, write: Writing): Question {
+function writeQuestion(tool: AskedTool, args: Arguments, write: Writing): Question {
   const shown = new Set(tool.hide.map((parameter) => JSON.stringify(boundPath(parameter))));
   const fill = (name: string): string => {
     const path = pathIn(args, name);
@@ -91,7 +91,7 @@ function built(tool: AskedTool, args: Arguments, write: Writing): Question {
   const { confirm_label } = tool;
   return {
     title,
-    details: titled(leaves, tool, write),
+    details: withTitles(leaves, tool, write),
     ...(confirm_label === undefined ? {} : { confirm_label }),
   };
 }
@@ -153,7 +153,7 @@ function pathIn(args: Arguments, name: string): Path | null {
 const TITLE_MAX = 60;
 
 /** The details with their titles. A title that two arguments have says nothing about either of them. */
-function titled(leaves: readonly Leaf[], { parameters }: AskedTool, write: Writing): Detail[] {
+function withTitles(leaves: readonly Leaf[], { parameters }: AskedTool, write: Writing): Detail[] {
   const titles = leaves.map(({ path }) => titleAt(parameters, path));
   return leaves.map(({ label, value }, index) => {
     const title = titles[index];
@@ -199,33 +199,24 @@ function listLeaves(
  */
 export function questionText(questions: readonly Question[], texts: LocalTexts, as: string): string {
   const [only] = questions;
-  return only !== undefined && questions.length === 1
-    ? textOfOne(only, texts, as)
-    : textOfSeveral(questions, texts, as);
+  const isOne = only !== undefined && questions.length === 1;
+  const [lead, list] = isOne ? leadOfOne(only, texts) : leadOfSeveral(questions, texts);
+  return [lead, list, as, howToAnswer(questions, texts)].filter((part) => part !== '').join('\n\n');
 }
 
-function textOfSeveral(questions: readonly Question[], texts: LocalTexts, as: string): string {
+function leadOfOne(question: Question, texts: LocalTexts): [lead: string, list: string] {
+  const { action: written, list } = markdownQuestion(question);
+  const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
+  return [texts.say('confirm_question', { action }), list];
+}
+
+function leadOfSeveral(questions: readonly Question[], texts: LocalTexts): [lead: string, list: string] {
   const actions = questions.map(({ title, details }, index) => {
     const number = `${index + 1}. `;
     const list = renderList(details, ' '.repeat(number.length));
     return `${number}${escapeMarkdown(title)}${list === '' ? '' : `\n${list}`}`;
   });
-  return [
-    texts.say('confirm_question_list', { count: String(questions.length) }),
-    actions.join('\n'),
-    as,
-    howToAnswer(questions, texts),
-  ]
-    .filter((part) => part !== '')
-    .join('\n\n');
-}
-
-function textOfOne(question: Question, texts: LocalTexts, as: string): string {
-  const { action: written, list } = markdownQuestion(question);
-  const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
-  return [texts.say('confirm_question', { action }), list, as, howToAnswer([question], texts)]
-    .filter((part) => part !== '')
-    .join('\n\n');
+  return [texts.say('confirm_question_list', { count: String(questions.length) }), actions.join('\n')];
 }
 
 /** The end of a question: how to answer it in words. Buttons take its place. */
