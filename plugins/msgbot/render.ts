@@ -1,5 +1,5 @@
 import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
-import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
+import { type Dialect, renderReply } from '../../src/channel/markdown.ts';
 
 /**
  * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units, not
@@ -28,11 +28,6 @@ const HTML: Dialect = {
   bullets: ['•', '◦', '▪'],
   tables: 'aligned',
 };
-
-/** Renders a reply as texts for `sendMessage` with `parse_mode` `HTML`. */
-export function render(markdown: string): Promise<readonly string[]> {
-  return renderMarkdownInPieces(markdown, HTML);
-}
 
 /** One message of a reply. */
 export interface Part {

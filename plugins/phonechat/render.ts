@@ -1,5 +1,5 @@
 import type { JsonObject, OutgoingReply } from '../../src/channel/index.ts';
-import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
+import { type Dialect, renderReply } from '../../src/channel/markdown.ts';
 
 /**
  * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has no escapes and no links, so addresses are
@@ -22,11 +22,6 @@ const WHATSAPP: Dialect = {
   bullets: ['-'],
   tables: 'lines',
 };
-
-/** Renders a reply as bodies of text messages. */
-export function render(markdown: string): Promise<readonly string[]> {
-  return renderMarkdownInPieces(markdown, WHATSAPP);
-}
 
 /**
  * Maximum length of the body of a message with buttons (Cloud API, "Interactive reply buttons messages"). The body of a

@@ -1,5 +1,5 @@
 import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
-import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
+import { type Dialect, renderReply } from '../../src/channel/markdown.ts';
 import { buildCard, buildCardEnd, type CardEnd, type Closing, SECTION_MAX, withoutEmoji } from './card.ts';
 import { escapeText, LOOKALIKES } from './read-text.ts';
 
@@ -25,11 +25,6 @@ const MRKDWN: Dialect = {
   bullets: ['•', '◦', '▪'],
   tables: 'aligned',
 };
-
-/** Renders a reply as messages for `chat.postMessage`, with `mrkdwn` and without `parse` and `link_names`. */
-export function render(markdown: string): Promise<readonly string[]> {
-  return renderMarkdownInPieces(markdown, MRKDWN);
-}
 
 /** One message of a reply. */
 export interface Part {

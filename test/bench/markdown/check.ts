@@ -1,8 +1,6 @@
 import MarkdownIt from 'markdown-it';
-import { render as renderMsgbot } from '../../../plugins/msgbot/render.ts';
-import { render as renderPhonechat } from '../../../plugins/phonechat/render.ts';
-import { render as renderTeamchat } from '../../../plugins/teamchat/render.ts';
 import { hostileMarkdown, listMarkdown, ordinaryMarkdown } from '../../support/hostile-markdown.ts';
+import { renderMsgbot, renderPhonechat, renderTeamchat } from '../../support/rendered-replies.ts';
 
 export interface MarkdownOrder {
   texts: 'bare' | 'ordinary' | 'lists' | 'bad';

@@ -1,7 +1,5 @@
 import { expect, it } from 'vitest';
-import { render as renderMsgbot } from '../../../plugins/msgbot/render.ts';
-import { render as renderPhonechat } from '../../../plugins/phonechat/render.ts';
-import { render as renderTeamchat } from '../../../plugins/teamchat/render.ts';
+import { renderMsgbot, renderPhonechat, renderTeamchat } from '../../support/rendered-replies.ts';
 
 /** One Markdown text, and the result for each platform. */
 interface Case {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { render } from '../../../../plugins/msgbot/render.ts';
+import { renderMsgbot as render } from '../../../support/rendered-replies.ts';
 
 describe('a reply on msgbot', () => {
   it('is split at 4,096 visible characters: tags do not count, and an escaped character counts as one', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { render } from '../../../../plugins/phonechat/render.ts';
+import { renderPhonechat as render } from '../../../support/rendered-replies.ts';
 
 describe('a reply on phonechat', () => {
   it('is split at 4,096 characters, which include markup', async () => {

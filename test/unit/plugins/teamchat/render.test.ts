@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { render } from '../../../../plugins/teamchat/render.ts';
+import { renderTeamchat as render } from '../../../support/rendered-replies.ts';
 
 describe('a reply on teamchat', () => {
   it('is split at 4,000 characters, which include escapes and markup', async () => {

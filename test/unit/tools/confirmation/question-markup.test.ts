@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { render as renderForTelegram } from '../../../../plugins/msgbot/render.ts';
-import { render as renderForWhatsApp } from '../../../../plugins/phonechat/render.ts';
-import { render as renderForSlack } from '../../../../plugins/teamchat/render.ts';
 import type { Piece } from '../../../../plugins/webchat/widget/markdown/inline.ts';
 import { parseMarkdown } from '../../../../plugins/webchat/widget/markdown/parse.ts';
 import { readBlocks, readInline } from '../../../../src/channel/markdown/parser.ts';
 import { buildQuestion, markdownQuestion } from '../../../../src/daemon/tools/confirmation/question.ts';
+import { renderMsgbot, renderPhonechat, renderTeamchat } from '../../../support/rendered-replies.ts';
 
 /** Values that at least one platform would read as markup. */
 const HOSTILE = [
@@ -65,20 +63,20 @@ describe('the question is shown as text, never as markup,', () => {
   });
 
   it('in HTML for Telegram', async () => {
-    const html = (await renderForTelegram(markdown)).join('\n');
+    const html = (await renderMsgbot(markdown)).join('\n');
     expect(html.match(/<[^>]*>/g) ?? []).toEqual([]);
     expect(shownLines(unescaped(html))).toEqual(lines);
   });
 
   it('in mrkdwn for Slack', async () => {
-    const mrkdwn = (await renderForSlack(markdown)).join('\n');
+    const mrkdwn = (await renderTeamchat(markdown)).join('\n');
     expect(mrkdwn).not.toMatch(/[<>]/);
     expect(mrkdwn).not.toMatch(MARKS);
     expect(shownLines(unescaped(mrkdwn))).toEqual(lines.map(withLookalikes));
   });
 
   it('in messages for WhatsApp', async () => {
-    const text = (await renderForWhatsApp(markdown)).join('\n');
+    const text = (await renderPhonechat(markdown)).join('\n');
     expect(text).not.toMatch(MARKS);
     expect(shownLines(text)).toEqual(lines.map(withLookalikes));
   });
