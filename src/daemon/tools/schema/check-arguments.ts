@@ -1,7 +1,7 @@
 import type { JsonSchema, ToolArguments } from '../tool.ts';
 import { compileSchema, dropValidator, type Validator } from './compile-schema.ts';
 import { describeErrors } from './describe-errors.ts';
-import { CpuTimeExceeded, ExplosiveSchema, withinCpuTime } from './examine-schema.ts';
+import { ExplosiveSchema, withinCpuTime } from './examine-schema.ts';
 import { readArguments } from './read-arguments.ts';
 import { RepeatedName, withOriginalNames } from './safe-names.ts';
 
@@ -37,7 +37,7 @@ export function checkRead(schema: JsonSchema, args: ToolArguments): Checked {
   } catch (error) {
     dropValidator(schema);
     // A RangeError: the schemas that are applied to the values are nested too deeply for the stack.
-    if (error instanceof CpuTimeExceeded || error instanceof ExplosiveSchema || error instanceof RangeError)
+    if (error instanceof ExplosiveSchema || error instanceof RangeError)
       return {
         ok: false,
         message: 'The arguments take too long to check. Use fewer or simpler values.',

@@ -148,14 +148,6 @@ function isQuickPattern(source: string): boolean {
 /** Maximum number of attempts at work that gets too little processor time. */
 const TRIES = 5;
 
-/** The work took too long. */
-export class CpuTimeExceeded extends Error {
-  constructor() {
-    super('it takes too long');
-    this.name = 'CpuTimeExceeded';
-  }
-}
-
 interface Sandbox {
   context: { work: (() => unknown) | null };
   script: Script;
@@ -167,7 +159,7 @@ let sandbox: Sandbox | null = null;
  * script can be interrupted. That takes about half a millisecond, so work that is certainly quick should be done
  * directly.
  * @param work may be interrupted anywhere, without `finally`, and then begins again if it had too little processor time.
- * @throws CpuTimeExceeded
+ * @throws ExplosiveSchema
  */
 export function withinCpuTime<T>(ms: number, work: () => T): T {
   sandbox ??= {
@@ -183,7 +175,8 @@ export function withinCpuTime<T>(ms: number, work: () => T): T {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       // The limit is wall-clock time, so on a busy machine the work may hardly have run.
-      if (tries === TRIES || cpuTime(began) > ms / 2) throw new CpuTimeExceeded();
+      if (tries === TRIES || cpuTime(began) > ms / 2)
+        throw new ExplosiveSchema('takes too long to compile or to check');
     } finally {
       context.work = null;
     }
