@@ -14,28 +14,16 @@ export class DocumentProblem extends Error {
   /** Completes a sentence about the location, for example `has no parameter \`id\``. */
   readonly problem: string;
   readonly right: string;
+  /** Set for a reference to another file or to an address, which is not opened. */
+  readonly outside: string | null;
 
-  constructor(at: DocumentPath, problem: string, right: string) {
+  constructor(at: DocumentPath, problem: string, right: string, outside: string | null = null) {
     super(problem);
     this.name = 'DocumentProblem';
     this.at = at;
     this.problem = problem;
     this.right = right;
-  }
-}
-
-/** A reference leads to another file or to an address, which is not opened. */
-export class OutsideReference extends DocumentProblem {
-  readonly reference: string;
-
-  constructor(at: DocumentPath, reference: string) {
-    super(
-      at,
-      `refers to \`${reference}\`, which is outside of the document`,
-      'a reference within the document (#/components/…); bundle the files into one document',
-    );
-    this.name = 'OutsideReference';
-    this.reference = reference;
+    this.outside = outside;
   }
 }
 
@@ -104,7 +92,7 @@ export class DocumentNode {
     if (reference === undefined) return null;
     if (typeof reference !== 'string')
       return this.refuse('has a `$ref` that is not a text', 'a reference within the document');
-    if (!reference.startsWith('#')) throw new OutsideReference(this.at, reference.slice(0, 100));
+    if (!reference.startsWith('#')) this.#refuseOutside(reference.slice(0, 100));
     const known = this.#whole.targets.get(reference);
     if (known !== undefined) return known;
     const segments = parsePointer(reference);
@@ -137,6 +125,12 @@ export class DocumentNode {
       seen.add(next.pointer);
       node = next;
     }
+  }
+
+  #refuseOutside(reference: string): never {
+    const problem = `refers to \`${reference}\`, which is outside of the document`;
+    const right = 'a reference within the document (#/components/…); bundle the files into one document';
+    throw new DocumentProblem(this.at, problem, right, reference);
   }
 
   refuse(problem: string, right: string): never {

@@ -13,7 +13,6 @@ import {
   DocumentProblem,
   formatPointer,
   type OpenApiDocument,
-  OutsideReference,
   readDocument,
   UnreadableDocument,
 } from './document.ts';
@@ -99,7 +98,7 @@ function findListed(
   problems: SettingProblem[],
 ): ListedOperation[] {
   const { operations, problems: unread } = findOperations(document);
-  const outside = unread.filter((problem) => problem instanceof OutsideReference);
+  const outside = unread.filter((problem) => problem.outside !== null);
   const missing: SettingProblem[] = [];
   const listed = Object.entries(entry.operations).flatMap(([key, options]) => {
     const location = entry.locations.operations[key] ?? entry.locations.document;
@@ -121,7 +120,7 @@ function findListed(
 }
 
 function leavesTheFile(
-  { at, reference }: OutsideReference,
+  { at, outside }: DocumentProblem,
   count: number,
   { locations }: OpenApiEntry,
   { path, findLine }: OpenApiDocument,
@@ -131,7 +130,7 @@ function leavesTheFile(
   const more = count === 1 ? '' : `, and ${count - 1} more of its paths refer to others`;
   return problemAt(
     locations.document,
-    `${shownPath(path)}${where} refers to another file, \`${reference}\`${more}: only references within the document are followed`,
+    `${shownPath(path)}${where} refers to another file, \`${outside}\`${more}: only references within the document are followed`,
     'one document: bundle its files into one first',
   );
 }
