@@ -1,5 +1,5 @@
 import { isObject } from '../../channel/json-object.ts';
-import { isLoopback } from '../settings/addresses.ts';
+import { isPrivate } from '../settings/addresses.ts';
 import { ConfigurationError, createProblem, type SettingProblem } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -64,18 +64,13 @@ function readOptions(text: string | undefined, problems: SettingProblem[]): Reco
           `AGENT_API_KEY, ${HEADERS}, or the variable that the package of the provider reads`,
         ),
       );
-    else if (name === 'baseURL' && !isSafeAddress(value))
+    // The server gets the key.
+    else if (name === 'baseURL' && (typeof value !== 'string' || !isPrivate(value)))
       problems.push(
         createProblem(OPTIONS, 'has an unsafe `baseURL`', 'an https address, or http on this machine'),
       );
   }
   return options;
-}
-
-/** The server gets the key, so it must not be read on the way. */
-function isSafeAddress(value: unknown): boolean {
-  const url = typeof value === 'string' ? URL.parse(value) : null;
-  return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url)));
 }
 
 function readHeaders(secret: Secret | undefined, problems: SettingProblem[]): Record<string, Secret> {

@@ -1,4 +1,4 @@
-import { isLoopback } from '../settings/addresses.ts';
+import { isPrivate } from '../settings/addresses.ts';
 import { Secret } from '../settings/secret.ts';
 import { BEARER, type CredentialForm } from './downstream/credential-form.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
@@ -50,14 +50,13 @@ function apiTarget(
 function toTarget(entry: OpenApiEntry | McpEntry, api_base_url: string | undefined): SourceTarget | null {
   const base_url = readBaseUrl(entry);
   if (base_url === null) return null;
-  const url = new URL(base_url);
-  const is_api = api_base_url !== undefined && url.origin === new URL(api_base_url).origin;
-  const is_private = url.protocol === 'https:' || isLoopback(url);
+  const is_api = api_base_url !== undefined && new URL(base_url).origin === new URL(api_base_url).origin;
   const { exchange } = entry;
   return frozen({
     base_url,
     is_api,
-    may_see_user_token: is_api || (is_private && [entry.credentials, ...listPolicies(entry)].some(namesUser)),
+    may_see_user_token:
+      is_api || (isPrivate(base_url) && [entry.credentials, ...listPolicies(entry)].some(namesUser)),
     credential: frozen({ ...(entry.credential ?? BEARER) }),
     headers: frozen(
       Object.fromEntries(

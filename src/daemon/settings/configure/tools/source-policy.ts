@@ -6,7 +6,7 @@ import {
 } from '../../../tools/downstream/headers.ts';
 import type { ExchangeEntry, SourcePolicy, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
-import { isLoopback } from '../../addresses.ts';
+import { isPrivate } from '../../addresses.ts';
 import { CREDENTIAL, CREDENTIALS, EXCHANGE, SECRET_NAME } from '../../tools-schema.ts';
 import { findUrlProblem, rightUrl } from '../../value.ts';
 import { type ConfigNode, withoutAbsent } from '../config-node.ts';
@@ -87,7 +87,7 @@ function readExchange(exchange: ConfigNode, secrets: EntrySecrets): ExchangeEntr
   if (!exchange.isObject(RIGHT_EXCHANGE)) return undefined;
   exchange.onlyKeys(EXCHANGE.required);
   const url = readUrl(exchange.child('url'), { query: true });
-  if (url !== undefined && !isSafe(url)) {
+  if (url !== undefined && !isPrivate(url)) {
     exchange
       .child('url')
       .refuse("is not https: the person's token could be read on the way", 'an https or loopback address');
@@ -98,12 +98,6 @@ function readExchange(exchange: ConfigNode, secrets: EntrySecrets): ExchangeEntr
   if (url === undefined || client_id === undefined || client_secret === undefined || audience === undefined)
     return undefined;
   return { url, client_id, client_secret, audience };
-}
-
-/** Whether the address uses https or is on this machine. */
-export function isSafe(address: string): boolean {
-  const url = URL.parse(address);
-  return url !== null && (url.protocol === 'https:' || isLoopback(url));
 }
 
 /** The tools that an entry lists, as they were read. */
@@ -211,7 +205,7 @@ function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination:
       `sends the default credentials, which are only for the origin of API_BASE_URL, and ${reason}`,
       'none, user or exchange',
     );
-  } else if (policy === 'user' && !isSafe(url)) {
+  } else if (policy === 'user' && !isPrivate(url)) {
     at.refuseValue(
       "sends the person's token to an address that is not https, where it can be read on the way",
       'an https or loopback address for this source, or credentials: none',
