@@ -48,7 +48,7 @@ function readAgent(node: ConfigNode, channels: readonly Channel[]): AgentEntry |
   if (!node.isObject('an object with the `name` of the agent')) return undefined;
   node.onlyKeys(Object.keys(properties));
   return withoutAbsent<AgentEntry>({
-    name: readName(node.child('name')) ?? '',
+    name: node.child('name').textThat(isName, 'is not a name', RIGHT_NAME) ?? '',
     instructions: node.optional('instructions', readInstructions),
     model: node.optional('model', (child) => child.text('the name of a model, as in AGENT_MODEL')),
     tools: node.optional('tools', readTools),
@@ -59,11 +59,8 @@ function readAgent(node: ConfigNode, channels: readonly Channel[]): AgentEntry |
   });
 }
 
-function readName(node: ConfigNode): string | undefined {
-  const name = node.text('1 to 64 letters, digits, `_` and `-`');
-  if (name === undefined || NAME_FORM.test(name)) return name;
-  return node.refuseValue('is not a name', '1 to 64 letters, digits, `_` and `-`');
-}
+const RIGHT_NAME = '1 to 64 letters, digits, `_` and `-`';
+const isName = (text: string) => NAME_FORM.test(text);
 
 /** Paths are relative to the file, as those of tools are; a text stays as it is. */
 function readInstructions(node: ConfigNode): string | undefined {

@@ -116,6 +116,12 @@ export class ConfigNode {
     return value.trim();
   }
 
+  /** A text that fits; reports anything else with its value. */
+  textThat(fits: (text: string) => boolean, problem: string, right: string): string | undefined {
+    const text = this.text(right);
+    return text === undefined || fits(text) ? text : this.refuseValue(problem, right);
+  }
+
   /** A whole number between the two; reports anything else. */
   integer(min: number, max: number): number | undefined {
     const { value } = this;

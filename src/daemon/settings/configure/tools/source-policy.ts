@@ -247,9 +247,8 @@ export function readCredential(node: ConfigNode): CredentialForm | undefined {
 
 function readCookie(node: ConfigNode): CredentialForm | undefined {
   const right = 'the name of a cookie such as session';
-  const cookie = node.text(right);
-  if (cookie === undefined) return undefined;
-  return COOKIE_NAME.test(cookie) ? { cookie } : node.refuseValue('is not the name of a cookie', right);
+  const cookie = node.textThat((name) => COOKIE_NAME.test(name), 'is not the name of a cookie', right);
+  return cookie === undefined ? undefined : { cookie };
 }
 
 function readHeader(node: ConfigNode, scheme_node: ConfigNode): CredentialForm | undefined {

@@ -48,9 +48,7 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
 
 function readToolName(node: ConfigNode): string | undefined {
   const right = 'a name of 1 to 64 letters, digits, underscores and hyphens';
-  const name = node.text(right);
-  if (name === undefined || NAME_FORM.test(name)) return name;
-  return node.refuseValue('is not a name that a model can call', right);
+  return node.textThat((name) => NAME_FORM.test(name), 'is not a name that a model can call', right);
 }
 
 function readPublic(node: ConfigNode): readonly string[] | 'all' | undefined {
@@ -89,18 +87,12 @@ function readConfirm(node: ConfigNode): ConfirmPolicy | undefined {
 }
 
 function readConfirmLabel(node: ConfigNode): string | undefined {
-  const right = RIGHT_CONFIRM_LABEL;
-  const label = node.text(right);
-  if (label === undefined || isConfirmLabel(label)) return label;
-  return node.refuseValue('does not fit on a button', right);
+  return node.textThat(isConfirmLabel, 'does not fit on a button', RIGHT_CONFIRM_LABEL);
 }
 
 function readHeaderName(node: ConfigNode): string | undefined {
   const right = 'the name of a header, such as Idempotency-Key';
-  const name = node.text(right);
-  if (name === undefined) return undefined;
-  if (!isAllowedHeader(name)) return node.refuseValue('is not a header that a tool may set', right);
-  return name;
+  return node.textThat(isAllowedHeader, 'is not a header that a tool may set', right);
 }
 
 function readParameters(node: ConfigNode): Record<string, ParameterEntry> {
