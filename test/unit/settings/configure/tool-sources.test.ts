@@ -664,7 +664,7 @@ describe('the secrets and headers of a source', () => {
 
   it('are refused if a secret that the entry lists is not set', async () => {
     expect(await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`)).toEqual([
-      'SHOP_KEY is not set, but an entry under `tools` lists it as a secret',
+      'SHOP_KEY is not set, but tools[0].secrets[0] lists it',
     ]);
     expect(
       await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`, { SHOP_KEY_FILE: '/nowhere' }),

@@ -6,6 +6,7 @@ import { Secret } from '../../secret.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
 import { SECRET_NAME } from '../../tools-schema.ts';
 import { fileSetting } from '../../value.ts';
+import { ConfigNode } from '../config-node.ts';
 
 /**
  * Records of the secrets that the entries under `tools` list, so that they are read, shown and masked like settings.
@@ -13,17 +14,21 @@ import { fileSetting } from '../../value.ts';
  * @param taken names of the settings of the daemon and of its channels.
  */
 export function secretsOfSources(file: StructuredValue | undefined, taken: readonly string[]): KnownRecord[] {
-  if (!Array.isArray(file?.value)) return [];
-  const listed = file.value.flatMap((entry: { secrets?: unknown } | null) =>
-    Array.isArray(entry?.secrets) ? (entry.secrets as unknown[]) : [],
-  );
-  const names = listed.filter((name) => typeof name === 'string');
-  return [...new Set(names)]
+  const names = listedNames(file).map(({ value }) => value);
+  return [...new Set(names.filter((name) => typeof name === 'string'))]
     .filter((name) => SECRET_NAME.test(name) && !taken.includes(name))
     .map((name) => ({
       ...{ name, kind: 'string', secret: true, reload: true },
       sentence: 'A secret of a source of tools.',
     }));
+}
+
+/** The items of all lists of secrets. */
+function listedNames(file: StructuredValue | undefined): ConfigNode[] {
+  if (file === undefined) return [];
+  // `readSourceEntries` reports what is not a list.
+  const tools = ConfigNode.of(file, []);
+  return tools.items('').flatMap((entry) => entry.child('secrets').items(''));
 }
 
 /** The secrets of tool sources, by name. Null for a secret without a usable value: the problem is reported. */
@@ -53,8 +58,9 @@ export function readSourceSecrets(
       const problem = 'is a secret of a tool source, which must not be in the configuration file';
       problems.push({ ...createProblem(name, problem, right), source: inFile.source });
     } else if (found?.source === 'unset') {
-      const problem = 'is not set, but an entry under `tools` lists it as a secret';
-      problems.push(createProblem(name, problem, right));
+      const listed = listedNames(sources.structured.get('tools')).find(({ value }) => value === name);
+      const problem = `is not set, but ${listed?.setting} lists it`;
+      problems.push({ ...createProblem(name, problem, right), source: listed?.source ?? null });
     }
     secrets.set(name, inFile === undefined ? value : null);
   }
