@@ -28,8 +28,21 @@ const OPTIONAL_MEMBERS = [
  * parentheses) are not allowed.
  */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
-/** The routes that the daemon itself answers (agentd-service(7)). */
-const OWN_ROUTES = ['GET /', 'POST /feedback'];
+/**
+ * The routes that the daemon itself answers (agentd-service(7)), without the names of their parameters. Routes that the
+ * settings turn off are reserved all the same, so that a setting never takes the path of a channel.
+ */
+const OWN_ROUTES = [
+  'GET /',
+  'POST /feedback',
+  'POST /link/codes',
+  'GET /link/codes/:',
+  'DELETE /link/codes/:',
+  'POST /link/codes/:/confirm',
+  'GET /links',
+  'DELETE /links/:',
+  'POST /backchannel-logout',
+];
 
 /** Checks that the result of `create` has the shape of a channel (src/channel/channel.ts). Runs none of its code. */
 export function channelProblems(plugin: ChannelPlugin, channel: unknown): SettingProblem[] {

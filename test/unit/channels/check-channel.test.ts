@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ChannelPlugin, Route } from '../../../src/channel/index.ts';
 import { channelProblems, routeProblems } from '../../../src/daemon/channels/check-channel.ts';
+import { backChannelLogout } from '../../../src/daemon/http/back-channel-logout.ts';
+import { feedbackRoute } from '../../../src/daemon/http/feedback-route.ts';
+import { linkRoutes } from '../../../src/daemon/http/link-routes.ts';
 import type { SettingProblem } from '../../../src/daemon/settings/problem.ts';
 
 function plugin(name: string, delivery: 'response' | 'push' = 'response'): ChannelPlugin {
@@ -107,8 +110,19 @@ describe('the routes of all channels', () => {
   });
 
   it('are refused if the daemon itself has the same route', () => {
-    expect(refusals(routeProblems([active('a', route('/', 'GET'))]))).toEqual([
-      'channel a: the route GET / is taken by the daemon itself → another path',
-    ]);
+    // Only the handlers use the parts.
+    const parts = {} as never;
+    const own = [
+      route('/', 'GET'),
+      feedbackRoute(parts, []),
+      ...linkRoutes(parts),
+      backChannelLogout(parts, () => Promise.reject(new Error('not called'))),
+    ];
+    expect(refusals(routeProblems([active('a', ...own)]))).toEqual(
+      own.map(
+        ({ method, path }) =>
+          `channel a: the route ${method} ${path} is taken by the daemon itself → another path`,
+      ),
+    );
   });
 });
