@@ -9,7 +9,6 @@ import {
   type SimulatedRefusal,
   type SimulatedRefused,
 } from '../../src/channel/index.ts';
-import { isTimestamp } from './parse.ts';
 import { readBlocks } from './simulator-blocks.ts';
 
 /** A workspace that does not exist. The ids have the platform's form. */
@@ -182,6 +181,11 @@ function parseArguments({ path, headers, body }: SimulatedApiCall): Arguments | 
     typeof value === 'object' ? JSON.stringify(value) : String(value),
   ]);
   return { ...query, ...Object.fromEntries(words) };
+}
+
+/** As the platform writes times. The channel also reads those of other programs. */
+function isTimestamp(text: string): boolean {
+  return /^\d{1,11}\.\d{1,9}$/.test(text);
 }
 
 function failed(error: string, more: object = {}): Answer {

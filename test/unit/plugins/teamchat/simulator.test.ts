@@ -52,6 +52,11 @@ describe('the client library of the platform', () => {
     ]);
   });
 
+  it('cannot post to a thread whose time has no fraction, which the platform never writes', async () => {
+    const posted = client().chat.postMessage({ channel: 'C0LOUNGE', text: 'hi', thread_ts: '1663966382' });
+    await expect(posted).rejects.toMatchObject(code('invalid_thread_ts'));
+  });
+
   it('learns from the simulator that a text was truncated', async () => {
     const { message, response_metadata } = await client().chat.postMessage({
       channel: 'D0ADA',
