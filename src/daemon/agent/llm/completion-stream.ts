@@ -2,25 +2,17 @@ import { jsonObject } from '../../../channel/json-object.ts';
 
 /**
  * The response of a model server as the SDK reads it. Some servers ignore `stream` and answer with the whole completion
- * as JSON, which becomes a stream of one chunk. Some do not say why a complete answer ended.
+ * as JSON, which becomes a stream of one chunk, whatever its content type. Some do not say why a complete answer ended.
  *
  * @param asked the body of the request
  */
-export async function streamOfCompletion(response: Response, asked: unknown): Promise<Response> {
-  if (!response.ok || !asksForStream(asked)) return response;
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-  if (!isJson) return withReason(response);
-  const text = await response.text();
-  const chunk = toChunk(text);
-  const headers = new Headers(response.headers);
-  // These headers describe the original body.
-  for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name);
-  if (chunk === null) return new Response(text, { status: response.status, headers });
-  headers.set('content-type', 'text/event-stream');
-  return new Response(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`, {
-    status: response.status,
-    headers,
-  });
+export function streamOfCompletion(response: Response, asked: unknown): Response {
+  if (!response.ok || response.body === null || !asksForStream(asked)) return response;
+  const body = response.body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(completeEvents())
+    .pipeThrough(new TextEncoderStream());
+  return new Response(body, response);
 }
 
 function asksForStream(body: unknown): boolean {
@@ -52,33 +44,31 @@ function choiceOfChunk({ message = {}, ...given }: Choice): object {
 const END = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`;
 
 /**
- * Adds the reason why an answer ended to a stream that ends with `[DONE]`, but without a reason. The mark says that the
- * answer is complete: a stream that was cut does not have it.
+ * Turns a whole completion into events, and adds the reason why an answer ended to events that end with `[DONE]`, but
+ * without a reason. The mark says that the answer is complete: a stream that was cut does not have it.
  */
-function withReason(response: Response): Response {
-  if (response.body === null) return response;
+function completeEvents(): TransformStream<string, string> {
   let rest = '';
+  // Null until the first character is known. Events never begin with a brace.
+  let isWhole: boolean | null = null;
   let isOpen = false;
-  const lines = new TransformStream<string, string>({
+  return new TransformStream<string, string>({
     transform(text, controller) {
       const end = text.lastIndexOf('\n') + 1;
-      if (end === 0) {
+      if (isWhole === null && text.trim() !== '') isWhole = text.trimStart().startsWith('{');
+      if (isWhole === true || end === 0) {
         rest += text;
         return;
       }
-      const whole = rest + text.slice(0, end);
+      const lines = rest + text.slice(0, end);
       rest = text.slice(end);
-      isOpen ||= whole.includes('"delta"');
-      if (/"finish_reason"\s*:\s*"/.test(whole)) isOpen = false;
-      controller.enqueue(isOpen ? whole.replace(/^data: ?\[DONE\]/m, `${END}$&`) : whole);
+      isOpen ||= lines.includes('"delta"');
+      if (/"finish_reason"\s*:\s*"/.test(lines)) isOpen = false;
+      controller.enqueue(isOpen ? lines.replace(/^data: ?\[DONE\]/m, `${END}$&`) : lines);
     },
     flush(controller) {
-      controller.enqueue(rest);
+      const chunk = isWhole === true ? toChunk(rest) : null;
+      controller.enqueue(chunk === null ? rest : `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
     },
   });
-  const body = response.body
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(lines)
-    .pipeThrough(new TextEncoderStream());
-  return new Response(body, response);
 }

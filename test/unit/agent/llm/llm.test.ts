@@ -84,6 +84,12 @@ describe('a model server that does not stream', () => {
     expect(await replyOf(await run())).toBe('Hello there.');
   });
 
+  test('may name another content type', async () => {
+    const { body } = completion({ content: 'Hello there.' }, 'stop');
+    model.script([{ status: 200, headers: { 'content-type': 'text/plain' }, body }]);
+    expect(await replyOf(await run())).toBe('Hello there.');
+  });
+
   test('may leave out why it ended', async () => {
     model.script([{ status: 200, body: { choices: [{ message: { content: 'Hello there.' } }] } }]);
     expect(await replyOf(await run())).toBe('Hello there.');
