@@ -4,6 +4,7 @@ import { AgentdError } from '../errors.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AttemptOutcome, FinalFailure, InboxMessage } from '../store/inbox/inbox.ts';
+import { describeThrown } from '../syntax/source-location.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { backOff, isNetworkFailure, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import type { PlatformFailure } from './platform-reach.ts';
@@ -53,8 +54,18 @@ export function judgeRun(error: unknown): RunFailure {
  * Why a delivery failed, in the platform's words, without tokens: for example `delivery_refused: channel_not_found`.
  */
 export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): string {
-  const words = error instanceof Error ? error.message : String(error);
-  return maskTokens(`delivery_${kind}: ${words}`).slice(0, FAILURE_MAX).toWellFormed();
+  return maskTokens(`delivery_${kind}: ${wordsOf(error)}`)
+    .slice(0, FAILURE_MAX)
+    .toWellFormed();
+}
+
+/** Errors of the channel's own code, unless they come from the network. Their author needs the file and line. */
+const DEFECTS = [TypeError, ReferenceError, RangeError] as const;
+
+function wordsOf(error: unknown): string {
+  const isDefect = DEFECTS.some((kind) => error instanceof kind) && !isNetworkFailure(error);
+  if (isDefect) return describeThrown(error);
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The failure of the platform as a whole that a failed delivery indicates; null if it indicates none. */

@@ -72,6 +72,11 @@ describe('a failed delivery', () => {
     );
     expect(failureOfDelivery('failed', new Error('x'.repeat(1000)))).toHaveLength(500);
     expect(failureOfDelivery('failed', 'busy')).toBe('delivery_failed: busy');
+    expect(failureOfDelivery('failed', network('ECONNREFUSED'))).toBe('delivery_failed: fetch failed');
+    // A defect of the channel: its author needs the line.
+    expect(failureOfDelivery('failed', new TypeError('x is not a function'))).toMatch(
+      /^delivery_failed: TypeError: x is not a function \(at \/.*outcome\.test\.ts:\d+\)$/,
+    );
   });
 
   it('is recognized as a failure of the whole platform, or of one message', () => {
