@@ -59,6 +59,8 @@ export function checkMessage(
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
   if (sent_at !== undefined && !Number.isFinite(sent_at))
     wrong('sent_at', 'must be a number, ms since the epoch');
+  for (const member of ['shared', 'forwarded'] as const)
+    if (!['undefined', 'boolean'].includes(typeof message[member])) wrong(member, 'must be true or false');
   if (message.shared === true && capabilities.groups === false)
     wrong('shared', 'must not be true: capabilities.groups is false');
   checkMetadata(message.metadata, (problem) => wrong('metadata', problem));

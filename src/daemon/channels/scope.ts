@@ -34,6 +34,7 @@ import { acceptMessage, type Origin } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import { forRequest } from '../message/for-request.ts';
 import type { Services } from '../message/services.ts';
+import type { Log } from '../process/log.ts';
 import { openStream } from '../stream/open-stream.ts';
 import { startStream } from '../stream/start-stream.ts';
 import { stopStream } from '../stream/stop-stream.ts';
@@ -129,17 +130,22 @@ export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope 
   const throttle = new Throttle(() => services.clock.now());
   const notifier = { plugin, services, worker: inbox, throttle };
   const replyParts = new ReplyParts(storedParts(services.store.inbox));
+  const log = services.log.child({ channel: plugin.name });
   return {
     ...commonScope(plugin, ...given),
-    enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
-    press: (message, request) => press(plugin, services, inbox, message, request),
-    edit: (edited, request) => edit(plugin, servicesFor(services, request), edited),
+    enqueue: (messages, request) =>
+      reportingMisfits(log, request, enqueue(plugin, services, inbox, messages, request)),
+    press: (message, request) =>
+      reportingMisfits(log, request, press(plugin, services, inbox, message, request)),
+    edit: (edited, request) =>
+      reportingMisfits(log, request, edit(plugin, servicesFor(services, request), edited)),
     forget: ({ message_id, user_id }) =>
       services.store.waitingQuestions.forget(linkKeys(plugin, user_id), {
         platform: plugin.name,
         message_id,
       }),
-    notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
+    notify: (reply_to, text, options) =>
+      reportingMisfits(log, undefined, notify(notifier, reply_to, text, options)),
     sendParts: (id, parts, sendPart) =>
       replyParts.send(id, parts, async (part, index) => {
         const sent_id = await sendPart(part, index);
@@ -148,6 +154,27 @@ export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope 
     rate: (reaction) => rateSentAnswer(services, plugin.name, reaction),
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
+}
+
+/**
+ * Logs why a message was refused. Only the platform gets the refusal, and the message is lost: the channel has made it
+ * in a form that does not fit the contract.
+ */
+async function reportingMisfits<T>(
+  log: Log,
+  request: ChannelRequest | undefined,
+  work: Promise<T>,
+): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof AgentdError && error.code === 'invalid_request')
+      log.warn(
+        { ...(request ? { request_id: request.id } : {}), detail: error.message, errors: error.errors },
+        'the channel made a message that does not fit the contract; the message was refused',
+      );
+    throw error;
+  }
 }
 
 /** The daemon's data about a request that a channel passes back. */

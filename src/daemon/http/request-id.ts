@@ -55,6 +55,7 @@ function logEnd(ctx: Context, log: Log, took: number): void {
     // The router decodes the path, so an id in it counts in any encoding.
     path: shortId(percentDecoded(ctx.state.path).slice(0, PATH_SEARCHED)).slice(0, PATH_SHOWN),
     status: ctx.res.statusCode,
+    ...(ctx.state.problem === undefined ? {} : { code: ctx.state.problem }),
     took_ms: Math.round(took * 10) / 10,
   };
   log[level](line, answered ? 'request' : 'the connection closed before the response was complete');

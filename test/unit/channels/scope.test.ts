@@ -116,6 +116,29 @@ it('the log lines about a link have the id of the request that changed it', asyn
   ]);
 });
 
+it('the log says which member of a message does not fit the contract, since only the platform gets the refusal', async () => {
+  const { services, lines } = await laterServices(openAt(`${stateDirectory()}/agentd.db`), systemClock);
+  const scope = createPushScope(TELEX, {}, { services, inbox: new InboxWorker(services) });
+  const message = { platform: 'telex', user_id: 't1', channel_id: 't1', thread_id: 'other:t1', text: 'hi' };
+  const request = { id: 'r1', headers: {} } as ChannelRequest;
+  const enqueued = scope.enqueue(
+    [{ ...message, metadata: {}, shared: 'yes' as unknown as boolean }],
+    request,
+  );
+  await expect(enqueued).rejects.toMatchObject({ code: 'invalid_request' });
+  expect(lines).toMatchObject([
+    {
+      level: 'warn',
+      request_id: 'r1',
+      channel: 'telex',
+      errors: [
+        { field: 'messages[0].thread_id', message: 'must begin with telex:' },
+        { field: 'messages[0].shared', message: 'must be true or false' },
+      ],
+    },
+  ]);
+});
+
 it('the scope returns the texts of a channel in the language of their reader', async () => {
   const text = { name: 'telex_signed_in', sentence: 'Confirms it.', default: 'Signed in as {email}.' };
   const german = new Texts(new Map([['de', { telex_signed_in: '{email} ist angemeldet.' }]]), 'fr');

@@ -233,6 +233,13 @@ describe('the log line of a request', () => {
     },
   );
 
+  test('has the code of the problem that was answered', async () => {
+    const web = await serve({ routes: [] });
+    await fetch(`${web.url}/nowhere`);
+    await until(() => web.log.length > 0);
+    expect(web.log).toMatchObject([{ level: 30, msg: 'request', status: 404, code: 'not_found' }]);
+  });
+
   test('has no random part of an id at the end of what is shown of a path, even if ids before it got shorter', async () => {
     const web = await serve({ routes: [] });
     const id = 'sse_AbCdEf0123456789abcdef';
