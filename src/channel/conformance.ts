@@ -8,12 +8,13 @@
  * has a simulator, it acts as the platform, and most cases use its deliveries. Otherwise the cases use the requests and
  * answers in the options.
  *
- * Run the cases one after another: some of them shorten the timeouts of the process (short-timeouts.ts).
+ * Run the cases one after another: some of them shorten the timeouts of the process.
  */
 
 import { checkCases } from './conformance/check-cases.ts';
 import { deliveryCases } from './conformance/delivery-cases.ts';
 import { type ConformanceCase, type ConformanceOptions, toCases } from './conformance/options.ts';
+import { peopleCases } from './conformance/people-cases.ts';
 import { sampleCases } from './conformance/sample-cases.ts';
 import { sendingCases } from './conformance/sending-cases.ts';
 import { shapeCases, signatureCases } from './conformance/shape-and-signature-cases.ts';
@@ -32,6 +33,7 @@ export function channelConformance(options: ConformanceOptions): ConformanceCase
     // A connection that the channel made needs no proof of its deliveries.
     ...(isSimulated && !hasOwnConnection(plugin) ? signatureCases() : []),
     ...(isSimulated ? [...deliveryCases(), ...checkCases()] : []),
+    ...(isPush && isSimulated ? peopleCases() : []),
     ...(isPush && (isSimulated || send) ? sendingCases(options) : []),
   ]);
 }

@@ -1,3 +1,8 @@
+/**
+ * Maximum `bodyLimit` of a route, bytes. BODY_LIMIT_BYTES does not raise it: the platforms send no larger bodies.
+ */
+export const BODY_LIMIT_MAX = 4_194_304;
+
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Path, for example `/telex/webhook`. Parameters are written as `:name`. */

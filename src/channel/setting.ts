@@ -37,6 +37,11 @@ export type SettingValue = string | number | boolean | readonly string[] | Secre
 /** The validated settings of one channel, by name. Settings that are not set are undefined. */
 export type ChannelSettings = Readonly<Record<string, SettingValue | undefined>>;
 
+/** The setting that names the file of a secret: `JWT_SECRET_KEY_FILE`. */
+export function fileSetting(secret: string): string {
+  return `${secret}_FILE`;
+}
+
 /** The text of a secret; empty if it is not set. An active channel has all secrets that it requires. */
 export function readSecret(settings: ChannelSettings, name: string): string {
   const value = settings[name];

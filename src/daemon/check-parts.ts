@@ -3,7 +3,7 @@ import type { LoadSettings } from './agent/load.ts';
 import type { AgentEntry } from './agents/agent-entry.ts';
 import { checkListedTools, loadAgents } from './agents/load-agents.ts';
 import { idleScope } from './channels/ask-platform.ts';
-import { createChannels } from './channels/check-channel.ts';
+import { createChannels } from './channels/create-channels.ts';
 import type { EffectiveSetting } from './settings/check.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure/configure.ts';
 import { systemClock } from './time/clock.ts';

@@ -4,7 +4,7 @@ import { runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/model-servers.ts';
 import { onChange } from './agents/agents.ts';
-import { createChannels, startChannel } from './channels/check-channel.ts';
+import { createChannels, startChannel } from './channels/create-channels.ts';
 import { PlatformWatch } from './channels/platform-watch.ts';
 import { createChannel } from './channels/scope.ts';
 import { withSimulatedUpdates } from './channels/simulator.ts';

@@ -114,6 +114,7 @@ export function recordingScope(
     sendParts: (id, parts, sendPart) =>
       replyParts.send(id, parts, async (part, index) => {
         const sent_id = await sendPart(part, index);
+        if (typeof sent_id === 'number') throw new TypeError('sendPart resolved to a number; ids are texts');
         if (typeof sent_id === 'string') sent.push(sent_id);
       }),
     rate: async (reaction) => rated.push(reaction) > 0,

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
-import type { SimulatedEvent } from '../index.ts';
+import { checkChannel } from '../check-channel.ts';
+import { checkPlugin } from '../check-plugin.ts';
+import type { Refusal } from '../fit.ts';
+import { CHANNEL_API_VERSION, type SimulatedEvent } from '../index.ts';
 import type { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { SampleRequest, Trial } from './options.ts';
+import { createIn, recordingScope } from './recording-scope.ts';
 
 /** Headers that do not prove who sent the request. */
 const PLAIN_HEADERS: readonly string[] = ['content-type', 'content-length', 'accept', 'user-agent', 'host'];
@@ -95,15 +99,16 @@ export function shapeCases(): readonly [name: string, trial: Trial][] {
   ];
 }
 
-async function hasShape({ plugin }: Bench): Promise<void> {
-  assert.equal(plugin.apiVersion, 1);
-  assert.match(plugin.name, /^[a-z][a-z0-9-]*$/);
-  assert.ok(plugin.summary.length > 0, 'summary must not be empty');
-  const prefix = `${plugin.name.toUpperCase().replaceAll('-', '_')}_`;
-  for (const { name, sentence } of plugin.settings) {
-    assert.ok(name.startsWith(prefix), `the name of the setting ${name} must begin with ${prefix}`);
-    assert.ok(sentence.length > 0, `the setting ${name} must have a sentence`);
-  }
+/** The checks with which the daemon loads a plugin and creates its channel. */
+async function hasShape({ plugin, settings }: Bench): Promise<void> {
+  assert.equal(plugin.apiVersion, CHANNEL_API_VERSION);
+  fits(checkPlugin({ ...plugin }));
+  fits(checkChannel(plugin, createIn(plugin, recordingScope(plugin.name, settings))));
+}
+
+function fits(refusals: readonly Refusal[]): void {
+  const lines = refusals.map(({ problem, right }) => `${problem}; right: ${right}`);
+  assert.ok(lines.length === 0, `the daemon would refuse this plugin:\n${lines.join('\n')}`);
 }
 
 async function isDetected({ plugin, settings }: Bench): Promise<void> {

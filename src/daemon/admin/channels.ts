@@ -38,7 +38,7 @@ interface ChannelNames {
 }
 
 export async function channelNameRules(): Promise<ChannelNames> {
-  const { isChannelName, LINK_COMMANDS, NAME_RULE } = await import('../channels/check-plugin.ts');
+  const { isChannelName, LINK_COMMANDS, NAME_RULE } = await import('../../channel/check-plugin.ts');
   return { isName: isChannelName, rule: NAME_RULE, reserved: LINK_COMMANDS };
 }
 

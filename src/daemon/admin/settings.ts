@@ -84,5 +84,6 @@ export const evalSchema = async () => (await import('../eval/case-schema.ts')).E
 
 /** How the values of settings are written and shown. Secrets are never shown. */
 
+export { fileSetting } from '../../channel/setting.ts';
 export { parseListenAddress } from '../settings/addresses.ts';
-export { fileSetting, maskSecrets, SECRET_SHOWN, withoutSecrets } from '../settings/value.ts';
+export { maskSecrets, SECRET_SHOWN, withoutSecrets } from '../settings/value.ts';

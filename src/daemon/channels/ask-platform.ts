@@ -12,7 +12,7 @@ import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
 import { systemClock } from '../time/clock.ts';
 import { within } from '../time/time-limit.ts';
-import { channelProblems } from './check-channel.ts';
+import { channelProblems } from './create-channels.ts';
 import type { ConfiguredChannel } from './load.ts';
 import { isStandInAddress } from './simulator.ts';
 

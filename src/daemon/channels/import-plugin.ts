@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { describeValue } from '../../channel/fit.ts';
 import { CHANNEL_API_VERSION } from '../../channel/index.ts';
-import { describeValue, type Imported, importModule, refuse } from './modules/import-module.ts';
+import { type Imported, importModule, refuse } from './modules/import-module.ts';
 import { isFile } from './modules/locate-module.ts';
 
 /**

@@ -1,11 +1,13 @@
 import { namesMeant, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { checkPlugin } from '../../channel/check-plugin.ts';
+import type { Refusal } from '../../channel/fit.ts';
 import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';
-import { checkPlugin } from './check-plugin.ts';
+import { checkDefaults } from './check-defaults.ts';
 import { bundledPlugins, importPlugin } from './import-plugin.ts';
-import { provideContracts, type Refusal } from './modules/import-module.ts';
+import { provideContracts } from './modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from './modules/locate-module.ts';
 
 /** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
@@ -173,7 +175,8 @@ class Loading implements LoadedPlugins {
   #take(candidate: Candidate, file: string, plugin: Readonly<Record<string, unknown>>): void {
     const misshapen = checkPlugin(plugin);
     const fitting = plugin as unknown as ChannelPlugin;
-    const refusals = misshapen.length > 0 ? misshapen : this.#clashes(candidate, fitting);
+    const refusals =
+      misshapen.length > 0 ? misshapen : [...checkDefaults(fitting), ...this.#clashes(candidate, fitting)];
     if (refusals.length > 0) {
       this.#refuse(candidate, refusals, file);
       return;

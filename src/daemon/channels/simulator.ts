@@ -1,3 +1,4 @@
+import { isAbsentOr, isFunction, type Refusal, type Row, unfit, unfitting } from '../../channel/fit.ts';
 import type { ChannelPlugin, ChannelRequest, PlatformSimulator, Route } from '../../channel/index.ts';
 import { hasOwnConnection, SIMULATED_HEADER, simulatedPath } from '../../channel/simulator.ts';
 import { AgentdError } from '../errors.ts';
@@ -5,7 +6,6 @@ import type { ActiveChannel } from '../http/routes.ts';
 import { isLoopback } from '../settings/addresses.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import { describeThrown } from '../syntax/source-location.ts';
-import { isAbsentOr, isFunction, type Refusal, type Row, unfit, unfitting } from './modules/import-module.ts';
 
 const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as const;
 const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;

@@ -12,8 +12,9 @@ import {
   type SamplePerson,
   type ShopParts,
 } from '../../../plugins/sample/people.ts';
+import { settingPrefix } from '../../channel/check-plugin.ts';
 import type { ChannelPlugin, ChannelRequest, Route } from '../../channel/index.ts';
-import { settingPrefix } from '../channels/check-plugin.ts';
+import { fileSetting } from '../../channel/setting.ts';
 import { bundledModule } from '../channels/import-plugin.ts';
 import { AgentdError } from '../errors.ts';
 import { makePrivateDirectory } from '../files/make-directory.ts';
@@ -30,7 +31,6 @@ import {
 } from '../settings/configure/configure.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
-import { fileSetting } from '../settings/value.ts';
 import { lockFile } from '../store/open.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import { platformSettings } from './platforms.ts';

@@ -3,6 +3,7 @@ import { getRawBody, type RawBodyError } from 'raw-body';
 import type { Route } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { MULTIPART } from '../../channel/payload.ts';
+import { BODY_LIMIT_MAX } from '../../channel/route.ts';
 import { AgentdError } from '../errors.ts';
 import { nestsDeeper } from '../syntax/json.ts';
 import type { Clock } from '../time/clock.ts';
@@ -156,12 +157,6 @@ const FIRST_JUDGED_MS = 1000;
 /** Bytes per ms (256 KiB per second). A slower sender can lose its place to another sender. */
 const SLOWEST = (256 * 1024) / 1000;
 
-/**
- * Maximum size of the body of a webhook, whose route has a `bodyLimit`, bytes. BODY_LIMIT_BYTES does not raise it: the
- * platforms send no larger bodies.
- */
-export const WEBHOOK_MAX = 4_194_304;
-
 /** How much of one body may be read. */
 export interface BodyRoom {
   /** Bytes. */
@@ -207,7 +202,7 @@ export class LargeBodies {
     const length = isChunked ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0);
     const limit = this.#limit();
     if (route.bodyLimit === undefined) return roomUpTo(limit);
-    const bodyLimit = Math.min(Math.max(route.bodyLimit, limit), WEBHOOK_MAX);
+    const bodyLimit = Math.min(Math.max(route.bodyLimit, limit), BODY_LIMIT_MAX);
     const usual = Math.min(limit, bodyLimit);
     if (bodyLimit === usual || length <= usual) return roomUpTo(usual);
     // Refused because of its announced length, before any of it is read, so it needs no room.

@@ -1,8 +1,9 @@
 import type { ChannelText, SettingRecord } from '../../channel/index.ts';
+import { fileSetting } from '../../channel/setting.ts';
 import { AGENTS_SCHEMA } from './agents-schema.ts';
 import { type SettingGroup, textsSchema } from './reference.ts';
 import { SOURCES_SCHEMA } from './tools-schema.ts';
-import { fileSetting, rightForm } from './value.ts';
+import { rightForm } from './value.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

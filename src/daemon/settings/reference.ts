@@ -1,9 +1,10 @@
 import type { ChannelPlugin, ChannelText, SettingRecord } from '../../channel/index.ts';
+import { fileSetting } from '../../channel/setting.ts';
 import { wrapText } from '../texts/printable.ts';
 import { type TextRecord, textRecords, WORD_CHARACTERS } from '../texts/text-records.ts';
 import { SERVER_RECORDS } from './records/server-records.ts';
 import { SETTINGS } from './settings.ts';
-import { fileSetting, rightForm, shown } from './value.ts';
+import { rightForm, shown } from './value.ts';
 
 /** Settings that are listed together. */
 export interface SettingGroup {

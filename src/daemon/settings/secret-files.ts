@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { SettingRecord } from '../../channel/index.ts';
+import { fileSetting } from '../../channel/setting.ts';
 import type { SettingProblem } from './problem.ts';
 import { given, isBlank, type Layer, type Sources, UNREADABLE } from './sources.ts';
-import { fileSetting } from './value.ts';
 
 /** Maximum size of a file. A list of keys is far shorter. */
 const MAX_BYTES = 65_536;

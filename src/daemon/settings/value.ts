@@ -186,11 +186,6 @@ function bounded(text: string): string {
   return characters.length > SHOWN_MAX ? `${characters.slice(0, SHOWN_MAX).join('')}…` : text;
 }
 
-/** The setting that names the file of a secret: `JWT_SECRET_KEY_FILE`. */
-export function fileSetting(secret: string): string {
-  return `${secret}_FILE`;
-}
-
 /** Minimum length of a masked secret, in characters. A shorter secret could also occur in unrelated words. */
 const SECRET_MIN = 6;
 

@@ -463,6 +463,66 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
     broken(() => ({ stop: () => Promise.reject(new Error('it was never started')) })),
     ['stops, whether it was started or not'],
   ],
+  [
+    'has a member that the daemon refuses',
+    { ...courier, texts: [{ name: 'lost', sentence: 'Who reads it.', default: 'Lost.' }] },
+    ['matches contract version 1'],
+  ],
+  [
+    'says how to sign in with a text that it does not list',
+    {
+      ...courier,
+      linking: {
+        argument: 'NAME',
+        how: { name: 'courier_how', sentence: 'Who reads it.', default: 'Ask us.' },
+        idsOf: (given) => (given === '' ? [] : [given]),
+      },
+    },
+    ['matches contract version 1'],
+  ],
+  [
+    'has a route that the daemon refuses',
+    broken((channel) => ({ routes: channel.routes.map((route) => ({ ...route, path: 'courier' })) })),
+    ['matches contract version 1'],
+  ],
+  [
+    'finds no link of its users',
+    {
+      ...courier,
+      linking: { argument: 'NAME', idsOf: (given) => (given === '' ? [] : [given.toUpperCase()]) },
+    },
+    ['names its users for links'],
+  ],
+  [
+    'writes to somebody else in private',
+    broken(() => ({
+      privateChat: (user_id) => ({ to: `home:${user_id}` }),
+      privateSession: () => ({ thread_id: 'courier:home:grace', channel_id: 'grace' }),
+    })),
+    ['reaches its users in a private chat'],
+  ],
+  [
+    'promises a private chat',
+    // TypeScript would refuse it; a plugin in JavaScript can do it.
+    broken(() => ({ privateChat: (async () => ({ to: 'home:ada' })) as unknown as () => { to: string } })),
+    ['reaches its users in a private chat'],
+  ],
+  [
+    'gives a chat address that is none',
+    broken(() => ({ chatUrl: () => '@courier' })),
+    ['gives addresses that open a chat'],
+  ],
+  [
+    'gives its messages numbers as ids',
+    inScope((scope) => ({
+      sendParts: (id, parts, sendPart) =>
+        scope.sendParts(id, parts, async (...of) => {
+          await sendPart(...of);
+          return 1004;
+        }),
+    })),
+    ['sends a reply'],
+  ],
 ];
 
 /** Returns the names of the given cases that fail. */
@@ -494,6 +554,39 @@ const options: ConformanceOptions = {
 
 describe('a third-party channel', () => {
   for (const { name, run } of allCases(options)) it(name, run);
+});
+
+it('a channel may send several messages with one call', async () => {
+  const plugin: PushPlugin = {
+    ...broken((_channel, scope) => ({
+      send: ({ id, text, reply_to }) =>
+        scope.sendParts(
+          id,
+          () => [text],
+          async (all) => {
+            const body = JSON.stringify({ to: reply_to.to, text: all });
+            const headers = { Authorization: `Bearer ${readSecret(scope, 'COURIER_TOKEN')}` };
+            const { ok } = await scope.fetch('http://127.0.0.1:9/letters', { method: 'POST', headers, body });
+            if (!ok) throw scope.deliveryFailed('refused', { final: false });
+          },
+        ),
+    })),
+    async simulator() {
+      const simulator = await courier.simulator?.();
+      if (!simulator) throw new Error('the sample has no simulator');
+      return {
+        ...simulator,
+        startApi: () => ({
+          answer({ body }) {
+            const { to, text } = JSON.parse(Buffer.from(body).toString());
+            const shown = text.match(/[\s\S]{1,480}(?:\s|$)/g) as string[];
+            return { status: 200, body: {}, shown: shown.map((one) => ({ what: 'message', to, text: one })) };
+          },
+        }),
+      };
+    },
+  };
+  expect(await failing({ plugin }, ['continues a long reply at the part that failed'])).toEqual([]);
 });
 
 describe('a channel that has no groups', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { recordingScope } from '../../../src/channel/conformance/recording-scope.ts';
 import { channelConformance } from '../../../src/channel/conformance.ts';
 import type { IncomingMessage, PushChannel, PushPlugin } from '../../../src/channel/index.ts';
-import { channelProblems } from '../../../src/daemon/channels/check-channel.ts';
+import { channelProblems } from '../../../src/daemon/channels/create-channels.ts';
 import { withSimulatedUpdates } from '../../../src/daemon/channels/simulator.ts';
 import postBox from '../../fixtures/post-box.ts';
 

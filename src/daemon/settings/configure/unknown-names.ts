@@ -1,5 +1,5 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../../plugins/names.ts';
-import { settingPrefix } from '../../channels/check-plugin.ts';
+import { settingPrefix } from '../../../channel/check-plugin.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
 import { given, isBlank, type Layer, type Sources } from '../sources.ts';

@@ -1,6 +1,7 @@
 import type { ToolDefinition } from '../../../agent/index.ts';
+import { type Refusal, unfit } from '../../../channel/fit.ts';
 import { isObject } from '../../../channel/json-object.ts';
-import { importModule, provideContracts, type Refusal, unfit } from '../../channels/modules/import-module.ts';
+import { importModule, provideContracts } from '../../channels/modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from '../../channels/modules/locate-module.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
 import { NAME_FORM } from '../../settings/tools-schema.ts';

@@ -1,11 +1,11 @@
 import type { SettingRecord } from '../../../../channel/index.ts';
+import { fileSetting } from '../../../../channel/setting.ts';
 import type { EffectiveSetting } from '../../check.ts';
 import { createProblem, type SettingProblem } from '../../problem.ts';
 import type { KnownRecord } from '../../records/record.ts';
 import { Secret } from '../../secret.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
 import { SECRET_NAME } from '../../tools-schema.ts';
-import { fileSetting } from '../../value.ts';
 import { ConfigNode } from '../config-node.ts';
 
 /**

@@ -1,15 +1,7 @@
-import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
-import { isObject } from '../../channel/json-object.ts';
-import { fileSetting, readValue } from '../settings/value.ts';
-import {
-  describeValue,
-  isAbsentOr,
-  isFunction,
-  type Refusal,
-  type Row,
-  unfit,
-  unfitting,
-} from './modules/import-module.ts';
+import { describeValue, isAbsentOr, isFunction, type Refusal, type Row, unfit, unfitting } from './fit.ts';
+import type { ChannelPlugin } from './index.ts';
+import { isObject } from './json-object.ts';
+import { fileSetting } from './setting.ts';
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const NAME_MAX = 32;
@@ -68,7 +60,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
       [isOneOf(DELIVERIES, delivery), '`delivery`', "'response', 'stream' or 'push'", delivery],
     ]),
     ...checkCapabilities(delivery, capabilities),
-    ...checkLinking(name, linking),
+    ...checkLinking(name, linking, texts),
     ...checkSetup(setup),
     ...checkTexts(name, texts),
     ...checkEventStream(eventStream),
@@ -97,16 +89,18 @@ function checkCapabilities(delivery: unknown, capabilities: unknown): Refusal[] 
   return unfitting(rows.map(([fits, member, ...rest]) => [fits, `\`capabilities.${member}\``, ...rest]));
 }
 
-function checkLinking(name: string, linking: unknown): Refusal[] {
+function checkLinking(name: string, linking: unknown, texts: unknown): Refusal[] {
   if (linking === undefined) return [];
   if (!isObject(linking)) return [unfit('`linking`', 'an object, or absent', linking)];
-  const { word = name, argument, form, idsOf, comparePhone } = linking;
+  const { word = name, argument, form, idsOf, how, comparePhone } = linking;
   const isWord = typeof word === 'string' && NAME.test(word) && !LINK_COMMANDS.includes(word);
+  const isListed = (text: unknown) => Array.isArray(texts) && texts.includes(text);
   return unfitting([
     [isWord, '`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word],
     [isText(argument), '`linking.argument`', 'a word', argument],
     [isAbsentOr(isText, form), '`linking.form`', 'a text, or absent', form],
     [isFunction(idsOf), '`linking.idsOf`', 'a function', idsOf],
+    [isAbsentOr(isListed, how), '`linking.how`', 'one of `texts`, or absent', how],
     [isAbsentOr(isFunction, comparePhone), '`linking.comparePhone`', 'a function, or absent', comparePhone],
   ]);
 }
@@ -126,13 +120,17 @@ function checkTexts(channel: string, texts: unknown): Refusal[] {
   if (texts === undefined) return [];
   if (!Array.isArray(texts)) return [unfit('`texts`', 'a list of texts, or absent', texts)];
   const prefix = settingPrefix(channel).toLowerCase();
+  const names = new Set<unknown>();
   return texts.flatMap((text, index) => {
     if (!isObject(text)) return [unfit(`\`texts[${index}]\``, 'a text', text)];
     const { name, sentence, default: english } = text;
     if (typeof name !== 'string' || !TEXT_NAME.test(name) || !name.startsWith(prefix))
       return [unfit('the name of a text', `lower snake case that begins with ${prefix}`, name)];
     if (!isText(sentence)) return [unfit(`\`sentence\` of ${name}`, 'one sentence', sentence)];
-    return isText(english) ? [] : [unfit(`\`default\` of ${name}`, 'the English text', english)];
+    if (!isText(english)) return [unfit(`\`default\` of ${name}`, 'the English text', english)];
+    if (names.has(name)) return [twice('texts', name)];
+    names.add(name);
+    return [];
   });
 }
 
@@ -156,7 +154,7 @@ function checkSettings(channel: string, records: readonly unknown[]): Refusal[] 
     if (!isObject(record)) return [unfit(`\`settings[${index}]\``, 'a setting record', record)];
     const refusal =
       checkSetting(channel, record) ??
-      (names.has(record.name) ? twice(record.name) : null) ??
+      (names.has(record.name) ? twice('settings', record.name) : null) ??
       (fileNames.includes(String(record.name)) ? fileOfSecret(String(record.name)) : null);
     names.add(record.name);
     return refusal === null ? [] : [refusal];
@@ -173,7 +171,7 @@ function checkSetting(channel: string, record: Readonly<Record<string, unknown>>
     return unfit(`\`kind\` of ${name}`, `one of ${SETTING_KINDS.join(', ')}`, kind);
   }
   if (!isText(sentence)) return unfit(`\`sentence\` of ${name}`, 'one sentence', sentence);
-  return checkBounds(name, kind, record) ?? checkDefault(name, kind, record);
+  return checkBounds(name, kind, record);
 }
 
 function checkBounds(
@@ -199,17 +197,8 @@ function checkBounds(
   return null;
 }
 
-function checkDefault(name: string, kind: string, record: Readonly<Record<string, unknown>>): Refusal | null {
-  const value = record.default;
-  if (value === undefined) return null;
-  const native =
-    { integer: 'number', number: 'number', boolean: 'boolean', list: 'object' }[kind] ?? 'string';
-  if (typeof value === native && readValue(record as unknown as SettingRecord, value).ok) return null;
-  return unfit(`\`default\` of ${name}`, `a value of the kind ${kind}, within its bounds`, value);
-}
-
-function twice(name: unknown): Refusal {
-  return { problem: `has two settings with the name ${String(name)}`, right: 'each name once' };
+function twice(what: string, name: unknown): Refusal {
+  return { problem: `has two ${what} with the name ${String(name)}`, right: 'each name once' };
 }
 
 function fileOfSecret(name: string): Refusal {

@@ -1,33 +1,12 @@
-import type { Channel, ChannelPlugin, ChannelSettings, Route } from '../../channel/index.ts';
-import { isObject } from '../../channel/json-object.ts';
-import { hasOwnConnection } from '../../channel/simulator.ts';
-import { WEBHOOK_MAX } from '../http/body.ts';
+import { checkChannel } from '../../channel/check-channel.ts';
+import type { Refusal } from '../../channel/fit.ts';
+import type { Channel, ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
 import type { ActiveChannel } from '../http/routes.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { describeThrown } from '../syntax/source-location.ts';
-import { isAbsentOr, isFunction, type Refusal, type Row, unfit, unfitting } from './modules/import-module.ts';
+import type { AlarmClock } from '../time/clock.ts';
+import { within } from '../time/time-limit.ts';
 
-const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
-const OPTIONAL_MEMBERS = [
-  'start',
-  'send',
-  'receive',
-  'typing',
-  'closeQuestion',
-  'codeUrl',
-  'privateChat',
-  'privateSession',
-  'chatUrl',
-  'health',
-  'check',
-  'checkRegistration',
-  'stop',
-] as const;
-/**
- * A path whose segments are plain characters or a parameter. Characters that the router reads as a pattern (`*`,
- * parentheses) are not allowed.
- */
-const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
 /**
  * The routes that the daemon itself answers (agentd-service(7)), without the names of their parameters. Routes that the
  * settings turn off are reserved all the same, so that a setting never takes the path of a channel.
@@ -46,7 +25,7 @@ const OWN_ROUTES = [
 
 /** Checks that the result of `create` has the shape of a channel (src/channel/channel.ts). Runs none of its code. */
 export function channelProblems(plugin: ChannelPlugin, channel: unknown): SettingProblem[] {
-  return channelRefusals(plugin, channel).map((refusal) => toProblem(plugin, refusal));
+  return checkChannel(plugin, channel).map((refusal) => toProblem(plugin, refusal));
 }
 
 /**
@@ -75,70 +54,6 @@ export function routeProblems(
 /** The refusal of an object from a plugin, as a problem of the plugin's channel. */
 function toProblem({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
   return { setting: `channel ${name}`, value: null, source: null, ...refusal };
-}
-
-function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
-  if (!isObject(channel)) return [unfit('the result of `create`', 'a channel (an object)', channel)];
-  const { delivery } = plugin;
-  const refusals = unfitting([
-    ...OPTIONAL_MEMBERS.map(
-      (name): Row => [
-        isAbsentOr(isFunction, channel[name]),
-        `\`${name}\``,
-        'a function, or absent',
-        channel[name],
-      ],
-    ),
-    [
-      delivery !== 'push' || channel.send !== undefined,
-      '`send`',
-      "a function, since `delivery` is 'push'",
-      channel.send,
-    ],
-    [
-      !hasOwnConnection(plugin) || channel.receive !== undefined,
-      '`receive`',
-      'a function, since `capabilities.webhook` is false',
-      channel.receive,
-    ],
-  ]);
-  const { routes } = channel;
-  if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];
-  return [...refusals, ...routes.flatMap((route, index) => routeRefusals(route, `\`routes[${index}]`))];
-}
-
-function routeRefusals(route: unknown, at: string): Refusal[] {
-  if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
-  const { method, path, contentType, body, bodyLimit, token, refusal, headers, thread, handle } = route;
-  const isText = (value: unknown) => typeof value === 'string';
-  const isPath = typeof path === 'string' && PATH.test(path);
-  const rows: readonly Row[] = [
-    [METHODS.includes(method as string), 'method', `one of ${METHODS.join(', ')}`, method],
-    [isPath, 'path', 'a path that begins with `/`, such as /telex/webhook or /telex/:id', path],
-    [isAbsentOr(isText, contentType), 'contentType', 'a media type, or absent', contentType],
-    [body === undefined || body === 'multipart', 'body', "'multipart', or absent", body],
-    [
-      body === undefined || contentType === undefined,
-      'contentType',
-      'absent, since `body` says it',
-      contentType,
-    ],
-    [
-      isAbsentOr(isBodyLimit, bodyLimit),
-      'bodyLimit',
-      `a whole number of bytes from 1 to ${WEBHOOK_MAX}, or absent`,
-      bodyLimit,
-    ],
-    ...Object.entries({ token, refusal, headers, thread }).map(
-      ([name, value]): Row => [isAbsentOr(isFunction, value), name, 'a function, or absent', value],
-    ),
-    [isFunction(handle), 'handle', 'a function', handle],
-  ];
-  return unfitting(rows.map(([fits, member, ...rest]) => [fits, `${at}.${member}\``, ...rest]));
-}
-
-function isBodyLimit(value: unknown): boolean {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WEBHOOK_MAX;
 }
 
 interface Configured {
@@ -184,10 +99,19 @@ class ChannelStartFailed extends Error {
   }
 }
 
+/** How long a channel may take to start, ms. The daemon does not listen before that. */
+const START_MS = 60_000;
+
 /** Starts a channel that has something to start. @throws ChannelStartFailed */
-export async function startChannel({ plugin, channel }: ActiveChannel): Promise<void> {
+export async function startChannel(
+  { plugin, channel }: ActiveChannel,
+  clock?: Pick<AlarmClock, 'after'>,
+): Promise<void> {
+  const late = () => {
+    throw new Error(`\`start\` did not resolve within ${START_MS / 1000} seconds`);
+  };
   try {
-    await channel.start?.();
+    await within(Promise.resolve(channel.start?.()), START_MS, late, clock);
   } catch (error) {
     throw new ChannelStartFailed(plugin.name, error);
   }

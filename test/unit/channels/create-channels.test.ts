@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { ChannelPlugin, Route } from '../../../src/channel/index.ts';
-import { channelProblems, routeProblems } from '../../../src/daemon/channels/check-channel.ts';
+import {
+  channelProblems,
+  routeProblems,
+  startChannel,
+} from '../../../src/daemon/channels/create-channels.ts';
 import { backChannelLogout } from '../../../src/daemon/http/back-channel-logout.ts';
 import { feedbackRoute } from '../../../src/daemon/http/feedback-route.ts';
 import { linkRoutes } from '../../../src/daemon/http/link-routes.ts';
 import type { SettingProblem } from '../../../src/daemon/settings/problem.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 function plugin(name: string, delivery: 'response' | 'push' = 'response'): ChannelPlugin {
   return {
@@ -125,4 +130,14 @@ describe('the routes of all channels', () => {
       ),
     );
   });
+});
+
+it('a channel whose `start` never resolves does not keep the daemon from failing', async () => {
+  const clock = new VirtualClock(0);
+  const channel = { routes: [], send: async () => {}, start: () => new Promise<never>(() => {}) };
+  const started = startChannel({ plugin: plugin('telex', 'push'), channel }, clock);
+  clock.moveTo(60_000);
+  await expect(started).rejects.toThrow(
+    'the channel telex did not start: `start` did not resolve within 60 seconds',
+  );
 });
