@@ -9,7 +9,8 @@ import {
   withMemories as withOpenMemories,
   withStore as withOpenStore,
 } from '../daemon/admin/store.ts';
-import { type CliError, misconfigured, unavailable } from './cli-error.ts';
+import { printable } from '../daemon/admin/texts.ts';
+import { type CliError, failed, misconfigured, unavailable } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { coreSettings } from './config-location.ts';
 import type { Column, Output } from './output.ts';
@@ -29,6 +30,14 @@ export async function withStore<T>(
 ): Promise<T> {
   const settings = await coreSettings(options, purpose);
   return withOpenStore(settings, (store) => work(store, settings), { mayCreate });
+}
+
+/** The failure of a command that copies the file of the store, if there is no such file. */
+export function storeOnServer(store: string): CliError {
+  return failed(
+    `the store (${printable(store)}) is not in a file`,
+    'Use the tools of its server, such as `pg_dump` and `pg_restore` for Postgres.',
+  );
 }
 
 /**

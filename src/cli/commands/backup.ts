@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import { printable } from '../../daemon/admin/texts.ts';
-import { failed } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
-import { withStore } from '../with-store.ts';
+import { storeOnServer, withStore } from '../with-store.ts';
 
 export const command = defineCommand({
   description:
@@ -14,10 +13,7 @@ export const command = defineCommand({
     const path = resolve(file);
     const from = await withStore(options, async (store) => {
       const { backup } = store.maintenance ?? {};
-      if (!backup)
-        throw failed(
-          `the store ${store.description} is not in a file: back it up with the tools of its server, such as pg_dump for Postgres`,
-        );
+      if (!backup) throw storeOnServer(store.description);
       await backup(path);
       return store.description;
     });

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../errors.ts';
-import { memoryBackend, sharesStore } from '../settings/backends.ts';
+import { memoryBackend, sessionBackend, sharesStore } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failures.ts';
 import type { MemoryStore } from '../store/memories/memories.ts';
@@ -34,7 +34,15 @@ export {
   type TraceRecord,
 } from '../trace/trace-record.ts';
 export type { MemoryStore, Store };
-export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable, sharesStore };
+export {
+  memoryBackend,
+  StoreLocked,
+  StoreMissing,
+  StoreOfAnotherLayout,
+  StoreUnavailable,
+  sessionBackend,
+  sharesStore,
+};
 
 /**
  * Opens the store. The caller closes it.

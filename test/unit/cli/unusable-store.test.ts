@@ -50,6 +50,22 @@ it('a STATE_DIR in which nothing can be made is named by `restore`', async () =>
   expect([code, stderr]).toEqual([69, expect.stringMatching(/cannot open the store: .*\/proc\/agentd'/)]);
 });
 
+it('a store on a server is not restored from a file, and the embedded store stays as it is', async () => {
+  const backup = join(directory, 'backup.db');
+  writeFileSync(join(directory, 'agentd.db'), 'what an earlier configuration used');
+  for (const [backend, setting, url] of [
+    ['redis', 'REDIS_URL', 'redis://127.0.0.1:9'],
+    ['postgres', 'DATABASE_URL', 'postgres://127.0.0.1:9/agentd'],
+  ] as const) {
+    vi.stubEnv('SESSION_BACKEND', backend);
+    vi.stubEnv(setting, url);
+    const { code, stdout, stderr } = await agentd('restore', backup);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`agentd: the store (${backend}) is not in a file\nUse the tools of its server`);
+  }
+  expect(readFileSync(join(directory, 'agentd.db'), 'utf8')).toBe('what an earlier configuration used');
+});
+
 it.each([
   [['serve', '--dev'], 69, 'agentd: a file is in the way ('],
   [['simulate', 'msgbot', 'Hello'], 78, 'agentd: the configuration has'],
