@@ -50,10 +50,16 @@ export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       // Its volume is not mounted yet, for example. Without this key, or with a new one, nothing could be opened later.
       if (await isSymbolicLink(path))
-        throw unusable(path, 'is a symbolic link to a file that is missing', error);
+        throw misconfigured(
+          path,
+          'is a symbolic link to a file that is missing',
+          `a link to a file that exists: check that its volume is mounted; ${KEEP_IT}`,
+          error,
+        );
       return null;
     }
-    throw unusable(path, `cannot be read (${code})`, error);
+    const right = `a file that the user of the daemon can read; ${KEEP_IT}`;
+    throw misconfigured(path, `cannot be read (${code})`, right, error);
   }
   const keys = keysOfContent(content);
   const problem = problemOfKeys(keys);
@@ -93,6 +99,9 @@ async function isSymbolicLink(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => null);
   return found?.isSymbolicLink() ?? false;
 }
+
+/** Advice on a key that exists, but cannot be read now. */
+const KEEP_IT = 'do not replace it, because no other key unseals the stored tokens';
 
 /** What to do if the key file is lost or broken. */
 export function newKeyAdvice(path: string): string {

@@ -103,6 +103,22 @@ describe('the key file', () => {
     await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
   });
 
+  it('is not to be replaced if it only cannot be read now, since no other key unseals the stored tokens', async () => {
+    const rightOf = async () => {
+      const error = await readKeyFile(directory).catch((thrown: unknown) => thrown);
+      return (error as ConfigurationError).problems[0]?.right;
+    };
+    write('broken');
+    expect(await rightOf()).toMatch(/^the key from a backup/);
+    rmSync(path);
+    // A file of another user is the usual reason; the tests may run as root.
+    symlinkSync(path, path);
+    expect(await rightOf()).toMatch(/^a file that the user of the daemon can read; do not replace it/);
+    rmSync(path);
+    symlinkSync(join(directory, 'volume/key'), path);
+    expect(await rightOf()).toMatch(/^a link to a file that exists: .* mounted; do not replace it/);
+  });
+
   it('stops the program that reads it if it is a symbolic link to a file on a volume that is missing', async () => {
     symlinkSync('not-mounted/key', path);
     await expect(readKeyFile(directory)).rejects.toThrow('is a symbolic link to a file that is missing');
