@@ -116,11 +116,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreUnavailable: {
     message: (error) => `cannot open the store${at(error)}: ${describeCause(error)}`,
-    advice: (error) =>
-      withCertificateAdvice(
-        'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis or Postgres, check REDIS_URL or DATABASE_URL, and that this machine reaches the server.',
-        describeCause(error),
-      ),
+    advice: (error) => withCertificateAdvice(storeAdvice(error.place), describeCause(error)),
     exitCode: EXIT.unavailable,
   },
   EADDRINUSE: {
@@ -228,6 +224,18 @@ function isBusyStore({ name, cause }: Error): boolean {
 /** The message of the cause of an error, which says more, or else its own. */
 export function describeCause(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+const DISK = 'Check that the disk of STATE_DIR has free space, and that this user can read and write there.';
+
+/** @param place the store as `openStore` names it; null if the failure came later. */
+function storeAdvice(place: unknown): string {
+  const reach = 'and that this machine reaches the server.';
+  if (place === 'redis') return `Check REDIS_URL, ${reach}`;
+  if (place === 'postgres') return `Check DATABASE_URL, ${reach}`;
+  return typeof place === 'string'
+    ? DISK
+    : `${DISK} With Redis or Postgres, check REDIS_URL or DATABASE_URL, ${reach}`;
 }
 
 function at({ path, place, address, port }: Detail): string {

@@ -52,6 +52,20 @@ function databasePath({ STATE_DIR }: Pick<Settings, 'STATE_DIR'>): string {
  * store cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
+  try {
+    return await openBackend(settings, options);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) error.place ??= placeOf(settings);
+    throw error;
+  }
+}
+
+function placeOf(settings: Settings): string {
+  const backend = sessionBackend(settings);
+  return backend === 'sqlite' ? `sqlite ${databasePath(settings)}` : backend;
+}
+
+async function openBackend(settings: Settings, options: OpenOptions): Promise<Store> {
   const bounds = {
     traceRetentionMs: settings.TRACE_RETENTION_DAYS * DAY_MS,
     actionsRetentionMs: settings.ACTIONS_RETENTION_DAYS * DAY_MS,
@@ -79,18 +93,12 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
     }
     case 'sqlite': {
       const { openSqliteStore } = await import('./kernels/sqlite/store.ts');
-      const path = databasePath(settings);
-      try {
-        return openSqliteStore(path, {
-          ...options,
-          ...bounds,
-          reserveBytes: RESERVE_BYTES,
-          anonymousMax: settings.ANONYMOUS_STORE_BYTES,
-        });
-      } catch (error) {
-        if (error instanceof StoreUnavailable) error.place = `sqlite ${path}`;
-        throw error;
-      }
+      return openSqliteStore(databasePath(settings), {
+        ...options,
+        ...bounds,
+        reserveBytes: RESERVE_BYTES,
+        anonymousMax: settings.ANONYMOUS_STORE_BYTES,
+      });
     }
   }
 }

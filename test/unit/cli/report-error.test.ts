@@ -199,6 +199,18 @@ describe('advice on a failure', () => {
     expect(createFindings('key set').failed(failure, 'Check it.').advice).toContain('NODE_EXTRA_CA_CERTS');
   });
 
+  it.each([
+    ['sqlite /x/agentd.db', 'Check that the disk of STATE_DIR has'],
+    ['redis', 'Check REDIS_URL, and that'],
+    ['postgres', 'Check DATABASE_URL, and that'],
+  ])('is about the store that cannot be opened: %s', (place, advice) => {
+    const error = Object.assign(new StoreUnavailable(new Error('no')), { place });
+    expect(explainError(error)).toMatchObject({
+      message: `cannot open the store (${place}): no`,
+      advice: expect.stringMatching(new RegExp(`^${advice}`)),
+    });
+  });
+
   it('does not if the certificate was not the reason', () => {
     expect(explainError(new StoreUnavailable(new Error('ECONNREFUSED'))).advice).not.toContain('CA_CERTS');
     expect(createFindings('key set').failed('it cannot be reached: ENOTFOUND', 'Check it.').advice).toBe(
