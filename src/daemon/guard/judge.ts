@@ -54,10 +54,10 @@ interface Judgement {
 
 /**
  * The verdict on a message, and the changes that follow from it (agentd-message(7), "Loop guard"). The checks, in this
- * order: an earlier verdict on the same message or request, an open circuit, a burst, repetition, the turns of the session.
- * A message that passes, or is over the turn limit, counts as a message of its user. A message that a circuit blocks
- * counts in no window, and opening a circuit empties the windows: a message after the cooldown passes, as `Retry-After`
- * promises. A message without a text, such as a press of a button, counts nowhere.
+ * order: an earlier verdict on the same message or request, an open circuit, a burst, repetition, the turns of the
+ * session. A message that passes, or is over the turn limit, counts as a message of its user. A message that a circuit
+ * blocks counts in no window, and opening a circuit empties the windows: a message after the cooldown passes, as
+ * `Retry-After` promises. A message without a text, such as a press of a button, counts nowhere.
  * @param now the time by the store's clock.
  */
 export function judge(

@@ -34,8 +34,9 @@ export interface GuardedMessage {
    */
   message_id: string | null;
   /**
-   * The hash of the key and the body of a request (`requestHash`). If a message with the same hash has passed and is still counted, the
-   * message passes and is not counted again: requests with one key may arrive at the same time. Absent: it has no key.
+   * The hash of the key and the body of a request (`requestHash`). If a message with the same hash has passed and is
+   * still counted, this message passes and is not counted again: requests with one key may arrive at the same time.
+   * Absent: it has no key.
    */
   request?: string | undefined;
   /** When the message was sent according to the platform, ms since the epoch. Null: now, by the store's clock. */
