@@ -8,11 +8,7 @@ import { jsonObject } from '../../../channel/json-object.ts';
  */
 export function streamOfCompletion(response: Response, asked: unknown): Response {
   if (!response.ok || response.body === null || !asksForStream(asked)) return response;
-  const body = response.body
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(completeEvents())
-    .pipeThrough(new TextEncoderStream());
-  return new Response(body, response);
+  return new Response(response.body.pipeThrough(completeEvents()), response);
 }
 
 function asksForStream(body: unknown): boolean {
@@ -47,13 +43,17 @@ const END = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_re
  * Turns a whole completion into events, and adds the reason why an answer ended to events that end with `[DONE]`, but
  * without a reason. The mark says that the answer is complete: a stream that was cut does not have it.
  */
-function completeEvents(): TransformStream<string, string> {
+function completeEvents(): TransformStream<Uint8Array, Uint8Array> {
+  // One stream does all: each further one would delay every word of the model.
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
   let rest = '';
   // Null until the first character is known. Events never begin with a brace.
   let isWhole: boolean | null = null;
   let isOpen = false;
-  return new TransformStream<string, string>({
-    transform(text, controller) {
+  return new TransformStream({
+    transform(bytes, controller) {
+      const text = decoder.decode(bytes, { stream: true });
       const end = text.lastIndexOf('\n') + 1;
       if (isWhole === null && text.trim() !== '') isWhole = text.trimStart().startsWith('{');
       if (isWhole === true || end === 0) {
@@ -63,12 +63,14 @@ function completeEvents(): TransformStream<string, string> {
       const lines = rest + text.slice(0, end);
       rest = text.slice(end);
       isOpen ||= lines.includes('"delta"');
-      if (/"finish_reason"\s*:\s*"/.test(lines)) isOpen = false;
-      controller.enqueue(isOpen ? lines.replace(/^data: ?\[DONE\]/m, `${END}$&`) : lines);
+      if (/"finish_reason"\s*:\s*"[^"]/.test(lines)) isOpen = false;
+      controller.enqueue(encoder.encode(isOpen ? lines.replace(/^data: ?\[DONE\]/m, `${END}$&`) : lines));
     },
     flush(controller) {
+      rest += decoder.decode();
       const chunk = isWhole === true ? toChunk(rest) : null;
-      controller.enqueue(chunk === null ? rest : `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+      const last = chunk === null ? rest : `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
+      controller.enqueue(encoder.encode(last));
     },
   });
 }
