@@ -176,7 +176,7 @@ export const TEXTS = {
     'Follows them if the question does not wait for the sign-in.',
     'Then ask me again.',
   ),
-  confirm_gone: plain(
+  confirm_gone: line(
     'The answer to a button of an action that is no longer pending.',
     'This question is no longer open. Please ask again.',
   ),
@@ -185,18 +185,18 @@ export const TEXTS = {
     'That question ended at {time}. Nothing was done.',
     'time',
   ),
-  became_done: plain('The answer to a button: what became of the action.', 'This was done.'),
-  became_failed: plain('The answer to a button: what became of the action.', 'This couldn’t be done.'),
-  became_unknown: plain(
+  became_done: line('The answer to a button: what became of the action.', 'This was done.'),
+  became_failed: line('The answer to a button: what became of the action.', 'This couldn’t be done.'),
+  became_unknown: line(
     'The answer to a button: what became of the action.',
     'It isn’t known whether this was done.',
   ),
-  became_running: plain('The answer to a button: what became of the action.', 'This is being done.'),
-  became_declined: plain(
+  became_running: line('The answer to a button: what became of the action.', 'This is being done.'),
+  became_declined: line(
     'The answer to a button: what became of the action.',
     'This was declined, and not done.',
   ),
-  became_withdrawn: plain(
+  became_withdrawn: line(
     'The answer to a button: what became of the action.',
     'This was withdrawn, and not done.',
   ),
@@ -212,12 +212,12 @@ export const TEXTS = {
     'who',
     'time',
   ),
-  decided_by_you: plain('{who} in a private chat.', 'you'),
-  decided_by_asked: plain(
+  decided_by_you: line('{who} in a private chat.', 'you'),
+  decided_by_asked: line(
     '{who} in a group if the platform does not name the person.',
     'the person who was asked',
   ),
-  confirm_not_yours: plain(
+  confirm_not_yours: line(
     'Shown to a person who presses another person’s button.',
     'Only the person who was asked can answer this.',
   ),
@@ -327,9 +327,9 @@ export const TEXTS = {
     'The answer to a single message that needs more than AGENT_DAILY_TOKENS.',
     'I can’t answer this, because it would exceed my limit for one person in a day.',
   ),
-  wait_minute: plain('A time to wait.', 'a minute'),
+  wait_minute: line('A time to wait.', 'a minute'),
   wait_minutes: prose('A time to wait.', '{count} minutes', 'count'),
-  wait_hour: plain('A time to wait.', 'an hour'),
+  wait_hour: line('A time to wait.', 'an hour'),
   wait_hours: prose('A time to wait.', '{count} hours', 'count'),
   turn_limit_notice: prose(
     'The answer to the first message beyond the limit of a session.',
@@ -362,35 +362,23 @@ function prose<const Names extends string[]>(
 }
 
 /** One line of plain text of at most 200 characters, because some platforms show it in a small window. */
-function plain(sentence: string, text: string): ProseRecord & { placeholders: [] } {
-  return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: 200 };
-}
-
-/** As `plain`, with values that are filled in. */
 function line<const Names extends string[]>(
   sentence: string,
   text: string,
   ...placeholders: Names
 ): ProseRecord & { placeholders: Names } {
-  return { ...plain(sentence, text), placeholders };
+  return { ...prose(sentence, text, ...placeholders), form: 'line', limit: 200 };
 }
 
 function button(sentence: string, text: string): ProseRecord & { placeholders: [] } {
-  return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: BUTTON_CHARACTERS };
+  return { ...line(sentence, text), limit: BUTTON_CHARACTERS };
 }
 
 /** All texts, by name: those of the daemon, then those of channels. */
 export function textRecords(own: readonly ChannelText[]): Readonly<Record<string, TextRecord>> {
-  const ofChannels = own.map(({ name, sentence, default: text }): [string, ProseRecord] => [
+  const ofChannels = own.map(({ name, sentence, default: text }) => [
     name,
-    {
-      kind: 'text',
-      sentence,
-      default: text,
-      placeholders: findPlaceholders(text),
-      form: 'markdown',
-      limit: null,
-    },
+    prose(sentence, text, ...findPlaceholders(text)),
   ]);
   return { ...TEXTS, ...Object.fromEntries(ofChannels) };
 }
