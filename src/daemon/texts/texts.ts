@@ -18,6 +18,8 @@ export class Texts {
   readonly #default_locale: string;
   /** The texts for a person whose language is not known. */
   readonly #default: LocalTexts;
+  /** The texts in every language. */
+  readonly #all: readonly LocalTexts[];
 
   /** @param replaced the texts that replace others, keyed by language tag in lower case. */
   constructor(replaced: ReadonlyMap<string, Replacements> = new Map(), default_locale = OWN_LANGUAGE) {
@@ -25,6 +27,7 @@ export class Texts {
     this.#default_locale = default_locale;
     this.#fallback = listTags(default_locale);
     this.#default = this.#inLanguage('');
+    this.#all = [...new Set([...replaced.keys(), OWN_LANGUAGE])].map((tag) => this.#inLanguage(tag));
   }
 
   /** Whether there are texts in more than one language, or of another language than that of the defaults. */
@@ -58,10 +61,7 @@ export class Texts {
   /** Whether a text is a word of this list in any language. */
   isWord(name: WordsName, text: string): boolean {
     const given = normalizeAnswer(text);
-    const lists = [...this.#replaced.values(), DEFAULTS].map(
-      (texts) => (texts[name] ?? NO_WORDS) as readonly string[],
-    );
-    return lists.some((words) => isOneOf(words, given));
+    return this.#all.some((texts) => isOneOf(texts.words(name), given));
   }
 
   /**
@@ -70,14 +70,12 @@ export class Texts {
    */
   isAnswer(text: string): boolean {
     const given = normalizeAnswer(text);
-    return [...this.#replaced.values(), DEFAULTS].some((texts) => {
-      const words = (name: WordsName) => (texts[name] ?? NO_WORDS) as readonly string[];
-      return (
-        isOneOf(words('confirm'), given) ||
-        isOneOf(words('decline'), given) ||
-        confirmedPart(given, partWords(words), PART_MAX) !== null
-      );
-    });
+    return this.#all.some(
+      (texts) =>
+        isOneOf(texts.words('confirm'), given) ||
+        isOneOf(texts.words('decline'), given) ||
+        confirmedPart(given, partWords(texts), PART_MAX) !== null,
+    );
   }
 
   #of(tag: string): Replacements[] {
@@ -133,8 +131,7 @@ export class LocalTexts {
    * @param count how many actions the question has
    */
   confirmedPart(text: string, count: number): readonly number[] | null {
-    const words = partWords((name) => this.words(name));
-    return confirmedPart(normalizeAnswer(text), words, count);
+    return confirmedPart(normalizeAnswer(text), partWords(this), count);
   }
 
   #find(name: TextName): string | readonly string[] {
@@ -150,7 +147,6 @@ const DEFAULTS: Replacements = Object.fromEntries(
   Object.entries(TEXTS).map(([name, record]) => [name, record.default]),
 );
 
-const NO_WORDS: readonly string[] = [];
 /** The largest number that an answer can name. */
 const PART_MAX = 10;
 
@@ -159,8 +155,12 @@ function isOneOf(words: readonly string[], given: string): boolean {
   return given !== '' && normalizeWords(words).has(given);
 }
 
-function partWords(of: (name: WordsName) => readonly string[]): PartWords {
-  return { only: of('confirm_only'), except: of('confirm_except'), between: of('confirm_between') };
+function partWords(texts: LocalTexts): PartWords {
+  return {
+    only: texts.words('confirm_only'),
+    except: texts.words('confirm_except'),
+    between: texts.words('confirm_between'),
+  };
 }
 
 function isKnown(locale: string, replaced: ReadonlyMap<string, Replacements>): boolean {
@@ -194,7 +194,7 @@ interface PartWords {
  * @param given a text in the form in which words are compared
  * @param count how many actions the question has
  */
-export function confirmedPart(given: string, words: PartWords, count: number): readonly number[] | null {
+function confirmedPart(given: string, words: PartWords, count: number): readonly number[] | null {
   const only = numbersAfter(given, words.only, words.between, count);
   const except = numbersAfter(given, words.except, words.between, count);
   // A text that both lists begin could mean either.

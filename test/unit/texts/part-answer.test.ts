@@ -79,6 +79,19 @@ describe('a question', () => {
   });
 });
 
+it('may have words of which some are in the texts of another language tag, as everywhere', () => {
+  const split = new Texts(
+    new Map([
+      ['de', { confirm_only: ['nur'] }],
+      ['de-at', { confirm_between: ['und'] }],
+    ]),
+  );
+  expect(split.in('de-AT').confirmedPart('nur 1 und 3', 3)).toEqual([1, 3]);
+  expect(split.isAnswer('nur 1 und 3')).toBe(true);
+  expect(split.in('de').confirmedPart('nur 1 and 3', 3)).toEqual([1, 3]);
+  expect(split.isAnswer('nur 1 and 3')).toBe(true);
+});
+
 it.each(['Yes!', 'no', 'Ja', 'nein.', 'Sí', 'only 2'])('%j may answer a question', (text) => {
   expect(texts.isAnswer(text)).toBe(true);
 });
