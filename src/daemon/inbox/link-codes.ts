@@ -56,7 +56,7 @@ export async function takeLinkCodes(
 export async function endCodesIn(text: string, { services }: Pick<Notices, 'services'>): Promise<string> {
   const known = await knownCodesIn(text, services);
   for (const hash of known.values()) await services.store.linkCodes.endSeen(hash);
-  return known.size === 0 ? text : maskCodes(text, (code) => known.has(code));
+  return maskCodes(text, known);
 }
 
 /** @returns the message with codes masked; null if it has claimed a code, or is only a code that others can read */
@@ -71,8 +71,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
     return codeAlone(text) === null ? { ...message, text: masked } : null;
   }
   const known = await knownCodesIn(text, services);
-  const masked =
-    known.size === 0 ? message : { ...message, text: maskCodes(text, (code) => known.has(code)) };
+  const masked = { ...message, text: maskCodes(text, known) };
   const code = codeAlone(text);
   if (code === null || message.forwarded || message.confirm || !arriving.plugin.linking) return masked;
   const hash = known.get(code) ?? codeHashes(services.seal, code)[0];

@@ -72,8 +72,7 @@ export function withoutCodes(text: string, services: Lookup): string | Promise<s
 }
 
 async function withoutKnownCodes(text: string, services: Lookup): Promise<string> {
-  const known = await knownCodesIn(text, services);
-  return known.size === 0 ? text : maskCodes(text, (code) => known.has(code));
+  return maskCodes(text, await knownCodesIn(text, services));
 }
 
 /** Maximum number of characters of an id that are shown. */
@@ -151,12 +150,13 @@ function normalizeCode(written: string): string {
   return written.replace(/\p{Pd}/gu, '').toUpperCase();
 }
 
-/** Replaces the codes in a text for which `isMeant` returns true. */
-export function maskCodes(text: string, isMeant: (code: string) => boolean): string {
+/** Replaces these codes in a text. */
+export function maskCodes(text: string, known: Pick<ReadonlySet<string>, 'has' | 'size'>): string {
+  if (known.size === 0) return text;
   let masked = '';
   let at = 0;
   for (const { code, begins_at, ends_at } of codesIn(text)) {
-    if (ends_at <= at || !isMeant(code)) continue;
+    if (ends_at <= at || !known.has(code)) continue;
     if (begins_at >= at) masked += text.slice(at, begins_at) + MASKED_CODE;
     at = ends_at;
   }

@@ -45,8 +45,8 @@ describe('a link code', () => {
     ['99999-ABCDE-23456-99999', `99999-${MASKED_CODE}-99999`],
     ['ABCDE23456 ABCDE23456', `${MASKED_CODE} ${MASKED_CODE}`],
   ])('is masked in %j', (text, masked) => {
-    expect(maskCodes(text, (code) => code === CODE)).toBe(masked);
-    expect(maskCodes(text, () => false)).toBe(text);
+    expect(maskCodes(text, new Set([CODE]))).toBe(masked);
+    expect(maskCodes(text, new Set())).toBe(text);
   });
 
   it('is found wherever it stands between signs, and however it is hyphenated', () => {
@@ -58,7 +58,7 @@ describe('a link code', () => {
         const written = Array.from(code, (letter, at) => letter + (between[at] ?? '')).join('');
         const said = `${text}${isLower ? written.toLowerCase() : written}!`;
         expect(codesIn(said).map((found) => found.code)).toContain(code);
-        expect(maskCodes(said, (found) => found === code)).toContain(MASKED_CODE);
+        expect(maskCodes(said, new Set([code]))).toContain(MASKED_CODE);
       }),
     );
   });
