@@ -3,7 +3,7 @@ import type { ChannelCapabilities, ChannelPlugin, FieldError, IncomingMessage } 
 import { isObject } from './json-object.ts';
 
 /** Longest id of a platform, characters. */
-const ID_MAX = 256;
+export const ID_MAX = 256;
 /** Longest session id, characters. */
 const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;

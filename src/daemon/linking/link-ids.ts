@@ -1,4 +1,6 @@
+import { ID_MAX } from '../../channel/check-message.ts';
 import type { ChannelLinking } from '../../channel/index.ts';
+import { isName } from '../identity/decode-token.ts';
 
 /** The parts of a channel that links depend on. */
 export interface LinkedChannel {
@@ -8,8 +10,6 @@ export interface LinkedChannel {
 
 /** Maximum number of spellings of one id. A larger number is a defect of the channel. */
 const WRITINGS_MAX = 8;
-/** Longest id, in characters (agentd-service(7), "Fields"). */
-const ID_MAX = 256;
 
 /** The documented key of a link. The link's sealed token is bound to this key. */
 function linkKey(channel: string, user_id: string): string {
@@ -50,11 +50,5 @@ export function aliasKey(channel: string, alias_id: string): string {
 }
 
 function isId(id: unknown): id is string {
-  return (
-    typeof id === 'string' &&
-    id !== '' &&
-    id.isWellFormed() &&
-    [...id].length <= ID_MAX &&
-    !/\p{Cc}/u.test(id)
-  );
+  return isName(id) && [...id].length <= ID_MAX;
 }
