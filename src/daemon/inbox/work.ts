@@ -26,7 +26,6 @@ const BROKE_OFF_MS = 60_000;
  * behind messages to run.
  */
 interface Lane {
-  readonly kind: AttemptKind;
   /** How many attempts of this kind may run now. */
   readonly room: () => number;
   active: number;
@@ -57,7 +56,7 @@ export class InboxWorker {
   readonly #typing: Typing;
   readonly #reach: PlatformReach;
   readonly #channels = new Map<string, LaterChannel>();
-  readonly #lanes: readonly Lane[];
+  readonly #lanes: Readonly<Record<AttemptKind, Lane>>;
   readonly #claims = new LiveSet<InboxClaim>();
   /** Attempts and polls that are under way. */
   readonly #underWay = new Set<Promise<void>>();
@@ -73,7 +72,10 @@ export class InboxWorker {
     this.#typing = new Typing(services.clock, services.log);
     this.#reach = new PlatformReach(services);
     this.questions = new QuestionsBeingSent(services.clock);
-    this.#lanes = [lane('run', () => services.settings.AGENT_CONCURRENCY), lane('send', () => SENDS_AT_ONCE)];
+    this.#lanes = {
+      run: { room: () => services.settings.AGENT_CONCURRENCY, active: 0 },
+      send: { room: () => SENDS_AT_ONCE, active: 0 },
+    };
   }
 
   /** Starts to process the messages of this channel. Messages of inactive channels stay in the inbox. */
@@ -180,30 +182,35 @@ export class InboxWorker {
     }
   }
 
-  async #fillLanes({ near }: Reachable): Promise<void> {
+  async #fillLanes(reachable: Reachable): Promise<void> {
     await Promise.all(
-      this.#lanes.map(async ({ kind }) => {
+      this.#platformsByKind(reachable).map(async ([kind, platforms]) => {
         const room = this.#countRoom(kind);
-        if (room > 0) await this.#take(kind, kind === 'run' ? this.#names : near, room, 'fresh');
+        if (room > 0) await this.#take(kind, platforms, room, 'fresh');
       }),
     );
   }
 
   #countRoom(kind: AttemptKind): number {
-    const lane = this.#lanes.find((one) => one.kind === kind);
-    return lane === undefined ? 0 : Math.max(0, lane.room() - lane.active);
+    const { room, active } = this.#lanes[kind];
+    return Math.max(0, room() - active);
+  }
+
+  /** The platforms whose messages may be taken now. A run needs no platform that can be reached. */
+  #platformsByKind({ near }: Reachable): [AttemptKind, readonly string[]][] {
+    return [
+      ['run', this.#names],
+      ['send', near],
+    ];
   }
 
   /**
    * Takes an interrupted message if nothing else is running. @returns whether interrupted messages are waiting or
    * running.
    */
-  async #fillInterrupted({ near }: Reachable): Promise<boolean> {
+  async #fillInterrupted(reachable: Reachable): Promise<boolean> {
     const { inbox } = this.#services.store;
-    const lanes = [
-      ['run', this.#names],
-      ['send', near],
-    ] as const;
+    const lanes = this.#platformsByKind(reachable);
     const holds = await Promise.all(
       lanes.map(([kind, platforms]) => inbox.holdsInterrupted(kind, platforms)),
     );
@@ -239,8 +246,8 @@ export class InboxWorker {
   #begin(claim: InboxClaim, admitted: Admittance | null): void {
     const later = this.#channels.get(claim.message.platform);
     if (!later) throw new Error(`claimed a message of ${claim.message.platform}, which is not active`);
-    const lane = this.#lanes.find(({ kind }) => kind === (admitted === null ? 'run' : 'send'));
-    if (lane) lane.active++;
+    const lane = this.#lanes[admitted === null ? 'run' : 'send'];
+    lane.active++;
     this.#claims.add(claim);
     const services = {
       services: this.#services,
@@ -254,7 +261,7 @@ export class InboxWorker {
     const attempt = (this.#taking ? delivery.make() : delivery.giveBack())
       .catch((error: unknown) => this.#brokeOff(claim, error))
       .then(() => {
-        if (lane) lane.active--;
+        lane.active--;
         this.#claims.delete(claim);
         this.#services.running.delete(attempt);
         this.wake();
@@ -331,10 +338,6 @@ export class InboxWorker {
   get #names(): readonly string[] {
     return [...this.#channels.keys()];
   }
-}
-
-function lane(kind: AttemptKind, room: () => number): Lane {
-  return { kind, room, active: 0 };
 }
 
 function canSend(channel: Channel): channel is LaterChannel['channel'] {
