@@ -1,4 +1,5 @@
 import { NOT_RECORDED } from '../replay/replay-tools.ts';
+import { textsIn } from '../syntax/json.ts';
 import { cutText } from '../texts/printable.ts';
 import { fits } from './eval-tools.ts';
 import { contains, type EvalCase, type EvalTurn } from './read-cases.ts';
@@ -90,14 +91,6 @@ function canariesIn({ canaries }: EvalCase, { reply, recorded }: TurnResult): Fo
     const where = isFound(reply) ? 'the reply' : 'what the agent saw or sent';
     return [{ what: 'canary', detail: `${quoted(canary)} is in ${where}` }];
   });
-}
-
-function textsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value === 'number') return [String(value)];
-  if (Array.isArray(value)) return value.flatMap(textsIn);
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)]);
 }
 
 function quoted(text: string): string {

@@ -1,4 +1,4 @@
-import { stringsIn } from '../syntax/json.ts';
+import { stringsIn, textsIn } from '../syntax/json.ts';
 
 /** What was replaced, by its kind. `word`: a part of a name or of a result that looks like a name or a code. */
 type ReplacedKind = 'claim' | 'id' | 'email' | 'date' | 'time' | 'number' | 'result' | 'word';
@@ -102,8 +102,7 @@ export class Placeholders {
   left(value: unknown): string[] {
     const placeholders = [...this.#known.values()].map(({ placeholder }) => placeholder);
     const isPlaceholder = new RegExp(placeholders.sort(longestFirst).map(escaped).join('|') || '(?!)', 'gu');
-    const texts = [...stringsIn(value), ...namesIn(value), ...numbersIn(value)];
-    const found = texts.flatMap((text) => {
+    const found = textsIn(value).flatMap((text) => {
       const rest = text.normalize().replace(isPlaceholder, '\u0000');
       return rest.match(this.#compiled()) ?? [];
     });
@@ -239,10 +238,4 @@ function numbersIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(numbersIn);
   if (typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap(numbersIn);
-}
-
-function namesIn(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(namesIn);
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => [name, ...namesIn(member)]);
 }

@@ -118,6 +118,14 @@ export function mapTexts(value: unknown, replace: (text: string) => string): unk
   );
 }
 
+/** All texts in a value, at any depth: also its numbers as they are written, and the names of members. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === 'string' || typeof value === 'number') return [String(value)];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)]);
+}
+
 /** All texts in a value, at any depth, without the names of members. */
 export function stringsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
