@@ -10,6 +10,7 @@ import { signToken } from '../identity/jose.ts';
 import { importKeys } from '../identity/keys.ts';
 import { createSeal } from '../identity/seal.ts';
 import { createValidator, isAny } from '../identity/token-checks.ts';
+import { linkKeys } from '../linking/link-ids.ts';
 import { arrivedChannel } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import { runTurn } from '../message/run-turn.ts';
@@ -78,7 +79,8 @@ export async function runCase(one: EvalCase, parts: EvalParts): Promise<CaseRun>
   const clock = clockFrom(one.at);
   const { services, person, stop } = await evalServices(one, parts, clock);
   try {
-    const speaker = await Speaker.of(one, parts, services, person);
+    const speaker = new Speaker(one, parts, services, person);
+    await speaker.begin(one);
     const turns: TurnResult[] = [];
     for (const { say } of one.turns) {
       const result = await speaker.say(say);
@@ -178,34 +180,19 @@ class Speaker {
   /** Null before the first turn, if the channel lets the daemon begin the session. */
   #session_id: string | null = null;
 
-  private constructor(
-    services: StreamServices,
-    plugin: ChannelPlugin,
-    user_id: string,
-    person: Person | null,
-  ) {
-    this.#services = services;
-    this.#plugin = plugin;
-    this.#user_id = user_id;
-    this.#person = person;
-  }
-
-  static async of(
-    one: EvalCase,
+  constructor(
+    { channel, user }: EvalCase,
     { plugins }: Pick<EvalParts, 'plugins'>,
     services: StreamServices,
     person: Person | null,
-  ): Promise<Speaker> {
-    const plugin = plugins.find(({ name }) => name === one.channel);
-    if (!plugin) throw new Error(`there is no channel ${one.channel}`);
-    const user_id = one.user ?? chooseUser(plugin);
-    const speaker = new Speaker(services, plugin, user_id, person);
-    if (plugin.delivery === 'push') {
-      speaker.#session_id = `${plugin.name}:${user_id}`;
-      if (person) await speaker.#link(person);
-    }
-    await speaker.#begin(one);
-    return speaker;
+  ) {
+    const plugin = plugins.find(({ name }) => name === channel);
+    if (!plugin) throw new Error(`there is no channel ${channel}`);
+    this.#services = services;
+    this.#plugin = plugin;
+    this.#user_id = user ?? chooseUser(plugin);
+    this.#person = person;
+    if (plugin.delivery === 'push') this.#session_id = `${plugin.name}:${this.#user_id}`;
   }
 
   async say(text: string): Promise<TurnResult> {
@@ -290,14 +277,15 @@ class Speaker {
 
   async #link({ token, key: person }: Person): Promise<void> {
     const { store, seal } = this.#services;
-    const key = `${this.#plugin.name}:jwt:${this.#user_id}`;
+    const [key] = linkKeys(this.#plugin, this.#user_id);
     await store.links.put({ key, token: seal.close(token, key), person, ttl_ms: TOKEN_SECONDS * 1000 }, null);
   }
 
   /** Stores what the case says about the time before its first turn. */
-  async #begin({ before, remembered }: EvalCase): Promise<void> {
+  async begin({ before, remembered }: EvalCase): Promise<void> {
     const { store, clock } = this.#services;
     const has_platform = this.#plugin.delivery === 'push';
+    if (has_platform && this.#person) await this.#link(this.#person);
     const owner = memoryOwner({
       ...{ person: this.#person?.key ?? null, platform: has_platform ? this.#plugin.name : null },
       ...{ user_id: this.#user_id, alias_id: null, shared: false },
