@@ -126,16 +126,10 @@ function entryUnder(target: unknown): string | undefined {
 }
 
 async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
+  return (await stat(path).catch(() => null))?.isDirectory() === true;
 }
 
 /** A file that cannot be examined cannot be loaded either. */
 export async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
+  return (await stat(path).catch(() => null))?.isFile() === true;
 }
