@@ -1,7 +1,6 @@
 import qrcode from 'qrcode-generator';
-import { set } from '../view/dom.ts';
+import { picture } from '../view/dom.ts';
 
-const SVG = 'http://www.w3.org/2000/svg';
 /** Empty modules around the code (ISO/IEC 18004, "Quiet zone"). */
 const MARGIN = 4;
 
@@ -15,11 +14,6 @@ export function qrCode(address: string, label: string): SVGElement {
   for (let row = 0; row < modules; row++)
     for (let column = 0; column < modules; column++)
       if (code.isDark(row, column)) dark += `M${column + MARGIN} ${row + MARGIN}h1v1h-1z`;
-  const svg = document.createElementNS(SVG, 'svg');
   const size = modules + 2 * MARGIN;
-  set(svg, { viewBox: `0 0 ${size} ${size}`, role: 'img', 'aria-label': label, class: 'qr' });
-  const path = document.createElementNS(SVG, 'path');
-  set(path, { d: dark });
-  svg.append(path);
-  return svg;
+  return picture({ viewBox: `0 0 ${size} ${size}`, role: 'img', 'aria-label': label, class: 'qr' }, dark);
 }

@@ -47,8 +47,13 @@ export function icon(name: IconName): SVGElement {
 
 /** An icon by its path. */
 export function drawing(name: string, d: string): SVGElement {
+  return picture({ viewBox: '0 0 24 24', 'aria-hidden': 'true', class: `icon ${name}` }, d);
+}
+
+/** A picture that consists of one path. */
+export function picture(attributes: Attributes, d: string): SVGElement {
   const svg = document.createElementNS(SVG, 'svg');
-  set(svg, { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: `icon ${name}` });
+  set(svg, attributes);
   const path = document.createElementNS(SVG, 'path');
   set(path, { d });
   svg.append(path);
