@@ -1,6 +1,5 @@
 import type {
   ChannelRequest,
-  Receipts,
   ResponsePlugin,
   ResponseScope,
   TokenSource,
@@ -55,7 +54,6 @@ const webchat: ResponsePlugin = {
   delivery: 'response',
   capabilities: {
     namespace: 'web',
-
     textLimit: null,
     markdown: 'commonmark',
     typing: false,
@@ -82,18 +80,14 @@ function createWebchat(scope: ResponseScope): WebChannel {
           for await (const event of scope.converse(message, request)) {
             if (event.type !== 'complete') continue;
             const { response, session_id, replayed, message_id, confirmation, receipts } = event;
-            const named = message_id === undefined ? {} : { message_id };
-            const asks = confirmation === undefined ? {} : { confirmation };
             return {
               headers: replayed ? { 'Idempotency-Replayed': 'true' } : {},
               body: {
                 response,
                 session_id,
                 metadata: {
-                  ...{ platform: 'webchat', user_id: message.user_id },
-                  ...named,
-                  ...asks,
-                  ...toReceiptMetadata(receipts),
+                  ...{ platform: 'webchat', user_id: message.user_id, message_id, confirmation },
+                  ...{ actions: receipts?.actions, receipts_begin_at: receipts?.begins_at },
                 },
               },
             };
@@ -111,13 +105,6 @@ function createWebchat(scope: ResponseScope): WebChannel {
 
 function readLooks({ settings: { WEBCHAT_PAGE_ACCENT: accent }, sign_in_url }: ResponseScope) {
   return { sign_in_url, accent: typeof accent === 'string' ? `#${accent.replace('#', '')}` : null };
-}
-
-/** The members of `metadata` that say what the message did. */
-function toReceiptMetadata(receipts: Receipts | undefined): Record<string, unknown> {
-  if (receipts === undefined) return {};
-  const { actions, begins_at } = receipts;
-  return { actions, ...(begins_at === undefined ? {} : { receipts_begin_at: begins_at }) };
 }
 
 /** The session that the request names, valid or not. */
