@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { build, type Plugin, transform } from 'esbuild';
+import { type BuildOptions, build, type Plugin, transform } from 'esbuild';
 
 const SCRIPTS = { 'widget/widget': 'widget/main.ts', 'demo/shop': 'demo/shop.ts' };
 /** The parts of the widget that are loaded when they are needed. */
@@ -38,28 +38,16 @@ export async function bundleBrowserFiles(outdir: string): Promise<void> {
   const source = (name: string) => join(import.meta.dirname, name);
   const points = (scripts: Readonly<Record<string, string>>) =>
     Object.entries(scripts).map(([out, name]) => ({ out, in: source(name) }));
-  await build({
-    entryPoints: points(SCRIPTS),
+  const options: BuildOptions = {
     outdir,
     bundle: true,
     minify: true,
-    format: 'iife',
     target: 'es2022',
     charset: 'utf8',
-    legalComments: 'none',
     plugins: [styles],
-  });
-  await build({
-    entryPoints: points(PARTS),
-    outdir,
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2022',
-    charset: 'utf8',
-    legalComments: 'inline',
-    plugins: [styles],
-  });
+  };
+  await build({ ...options, entryPoints: points(SCRIPTS), format: 'iife', legalComments: 'none' });
+  await build({ ...options, entryPoints: points(PARTS), format: 'esm', legalComments: 'inline' });
   await build({
     entryPoints: [source('widget/load-widget.ts')],
     outdir: join(outdir, 'widget'),
