@@ -2,8 +2,7 @@ import { styleText } from 'node:util';
 import type { Receipts } from '../../channel/event-stream.ts';
 import { printable, printableLines, StreamMask } from '../../daemon/admin/texts.ts';
 import { hasColor, type Sink } from '../output.ts';
-import type { ChatView, ToolActivity } from './chat-view.ts';
-import { receiptInWords } from './chat-view.ts';
+import { type ChatView, receiptInWords, type ToolActivity } from './chat-view.ts';
 import type { Question } from './question.ts';
 
 /** Half of a character, and what joins it to the next one. */

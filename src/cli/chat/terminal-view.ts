@@ -3,8 +3,7 @@ import { FENCE, isClosing } from '../../channel/markdown/source.ts';
 import { maskTokens, StreamMask } from '../../daemon/admin/texts.ts';
 import type { Sink } from '../output.ts';
 import { type Look, paint, type Span, spansWidth, wrapSpans } from '../styled-text.ts';
-import type { ChatView, ToolActivity } from './chat-view.ts';
-import { receiptInWords } from './chat-view.ts';
+import { type ChatView, receiptInWords, type ToolActivity } from './chat-view.ts';
 import { LiveLines } from './live-lines.ts';
 import { markdownLines } from './markdown-lines.ts';
 import { cardLines, type Question } from './question.ts';
@@ -169,8 +168,7 @@ export class TerminalView implements ChatView {
 function textLines(part: TextPart, look: Look, isEnd: boolean): string[] {
   const { source, settled } = part;
   // Until the end, the possible beginning of a token is held back.
-  const shown = isEnd ? maskTokens(source) : null;
-  if (shown !== null) return markdownLines(shown, look);
+  if (isEnd) return markdownLines(maskTokens(source), look);
   const begin = settled + lastBlock(source.slice(settled));
   if (begin > settled) {
     const more = markdownLines(maskTokens(source.slice(settled, begin)), look);
