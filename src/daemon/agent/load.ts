@@ -62,35 +62,24 @@ async function loadRuntime(
 }
 
 async function loadModule(path: string): Promise<AgentRuntime> {
+  const refused = (why: string, cause?: unknown) =>
+    misconfigured('AGENT_RUNTIME', `names ${path}, ${why}`, RIGHT, cause);
   provideContracts();
   let loaded: { default?: unknown };
   try {
     loaded = (await import(pathToFileURL(path).href)) as { default?: unknown };
   } catch (cause) {
-    const why = await importFailure(cause, path);
-    throw misconfigured('AGENT_RUNTIME', `names ${path}, which cannot be loaded: ${why}`, RIGHT, cause);
+    throw refused(`which cannot be loaded: ${await importFailure(cause, path)}`, cause);
   }
   const runtime = loaded.default;
-  if (typeof runtime !== 'object' || runtime === null) {
-    throw misconfigured(
-      'AGENT_RUNTIME',
-      `names ${path}, which has no default export that is an object`,
-      RIGHT,
-    );
-  }
+  if (typeof runtime !== 'object' || runtime === null)
+    throw refused('which has no default export that is an object');
   const { apiVersion, run, stop } = runtime as { apiVersion?: unknown; run?: unknown; stop?: unknown };
   if (apiVersion !== API_VERSION) {
     const came = apiVersion === undefined ? 'none' : JSON.stringify(apiVersion);
-    throw misconfigured(
-      'AGENT_RUNTIME',
-      `names ${path}, which has apiVersion ${came}, expected ${API_VERSION}`,
-      RIGHT,
-    );
+    throw refused(`which has apiVersion ${came}, expected ${API_VERSION}`);
   }
-  if (typeof run !== 'function')
-    throw misconfigured('AGENT_RUNTIME', `names ${path}, which has no function \`run\``, RIGHT);
-  if (stop !== undefined && typeof stop !== 'function') {
-    throw misconfigured('AGENT_RUNTIME', `names ${path}, whose \`stop\` is not a function`, RIGHT);
-  }
+  if (typeof run !== 'function') throw refused('which has no function `run`');
+  if (stop !== undefined && typeof stop !== 'function') throw refused('whose `stop` is not a function');
   return runtime as AgentRuntime;
 }

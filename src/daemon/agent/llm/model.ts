@@ -60,7 +60,8 @@ export async function loadModels(settings: ModelSettings): Promise<ChosenModels>
 /**
  * The model that the settings name. If there is a `base_url`, it is a model of the OpenAI-compatible server at that
  * address, and its name may contain a colon (`llama3:8b`). Otherwise the name is `provider:model`, and the package
- * `@ai-sdk/<provider>` must be installed; `@scope/package:model` names another package. Throws a configuration error that says what to set or install.
+ * `@ai-sdk/<provider>` must be installed; `@scope/package:model` names another package. Throws a configuration error that
+ * says what to set or install.
  */
 async function loadModel(choice: ModelChoice, settings: ProviderSettings): Promise<Model> {
   const { model: name, base_url, names } = choice;
