@@ -8,6 +8,7 @@ import type { AlarmClock } from '../time/clock.ts';
 import { type Cancellation, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { RunTaint } from './context.ts';
+import { estimateTokens } from './model-meter.ts';
 
 /** How long a run waits for memories at its start, ms. */
 export const GIVEN_WAIT_MS = 300;
@@ -25,9 +26,8 @@ const PAUSED = new Error('long-term memory failed a moment ago');
 
 /** Maximum number of memories that a run is given at its start. */
 const GIVEN_MAX = 5;
-/** Maximum size of these memories together, in tokens of about four bytes. */
+/** Maximum size of these memories together, in tokens. */
 const GIVEN_TOKENS = 1_000;
-const BYTES_PER_TOKEN = 4;
 
 /** Longest memory, in characters (agentd-agent(7), "Memory"). */
 export const MEMORY_CHARACTERS_MAX = 1_000;
@@ -331,11 +331,11 @@ function refused<T>(message: string): MemoryAnswer<T> {
 
 /** The best memories that fit into GIVEN_TOKENS together. */
 function withinTokens(found: readonly Memory[]): Memory[] {
-  let room = GIVEN_TOKENS * BYTES_PER_TOKEN;
+  let room = GIVEN_TOKENS;
   return found.filter(({ text }) => {
-    const bytes = Buffer.byteLength(text);
-    if (bytes > room) return false;
-    room -= bytes;
+    const tokens = estimateTokens(text);
+    if (tokens > room) return false;
+    room -= tokens;
     return true;
   });
 }
