@@ -18,17 +18,20 @@ export async function readClaims(
   url: URL,
   note: (text: string) => void,
 ): Promise<ClaimedPerson | null> {
-  const { claimedExpiry, decodeToken, isWellFormed } = await import('../../daemon/admin/tokens.ts');
+  const { claimedExpiry, decodeToken, isPrivate, isWellFormed } = await import(
+    '../../daemon/admin/tokens.ts'
+  );
   const decoded = decodeToken(token);
   const expiry = claimedExpiry(decoded);
   const isExpired = expiry !== null && expiry <= Date.now();
-  if (!isWellFormed(decoded)) note('warning: this is not a token, so it signs nobody in');
+  const isToken = isWellFormed(decoded);
+  if (!isToken) note('warning: this is not a token, so it signs nobody in');
   else if (isExpired)
     note('warning: the token has expired, so it signs nobody in; check it with `agentd token verify`');
-  if (url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
+  if (!isPrivate(url.href))
     note(`warning: the token is sent to ${url.hostname} unencrypted; use https:// if the server has it`);
   const { claims } = decoded;
-  if (!isWellFormed(decoded) || isExpired || claims === null) return null;
+  if (!isToken || isExpired || claims === null) return null;
   const key = JSON.stringify([claims.iss, claims.tenant_id, claims.sub]);
   return { name: claims.name ?? null, email: claims.email, key };
 }

@@ -13,6 +13,8 @@ import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { systemClock } from '../time/clock.ts';
 
+/** Whether a token may be sent to an address. */
+export { isPrivate } from '../settings/addresses.ts';
 /** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
 export type { SignOutMarks, Step, TokenValidator, UserContext };
 export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
