@@ -84,7 +84,7 @@ export class Placeholders {
    * `replace`.
    */
   reserveNumbers(value: unknown): void {
-    for (const text of [...stringsIn(value), ...numbersIn(value)])
+    for (const text of textsIn(value))
       for (const number of text.match(DIGITS) ?? []) this.#numbers.add(number);
   }
 
@@ -231,11 +231,4 @@ function escaped(text: string): string {
 /** Matches only between characters that belong to no word. */
 function whole(pattern: string): string {
   return String.raw`(?<![\p{L}\p{N}])${pattern}(?![\p{L}\p{N}])`;
-}
-
-function numbersIn(value: unknown): string[] {
-  if (typeof value === 'number') return [String(value)];
-  if (Array.isArray(value)) return value.flatMap(numbersIn);
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap(numbersIn);
 }

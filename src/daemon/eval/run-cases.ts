@@ -33,12 +33,9 @@ export async function runCases(
   options: RunOptions,
 ): Promise<CaseResult[]> {
   const results: CaseResult[] = [];
-  let next = 0;
+  const waiting = cases.entries();
   const work = async () => {
-    for (;;) {
-      const index = next++;
-      const one = cases[index];
-      if (one === undefined) return;
+    for (const [index, one] of waiting) {
       const result = await repeated(one, parts, options.judge);
       results[index] = result;
       options.ended(result);
