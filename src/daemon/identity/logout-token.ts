@@ -62,7 +62,7 @@ export function createLogoutValidator(
   return {
     async validate(text: string, request_id: string): Promise<LogoutVerdict> {
       const token = decodeToken(text);
-      const { shape, claims } = readLogout(token);
+      const claims = token.payload && readClaims(token.payload);
       const examined: Examination = {
         token: { ...token, claims: claims && toTimeClaims(token, claims) },
         settings,
@@ -82,7 +82,7 @@ export function createLogoutValidator(
         reason = end.reason;
         break;
       }
-      reason ??= shape;
+      reason ??= shapeProblem(token);
       if (reason === null && claims !== null) return { valid: true, claims };
       log.warn({ request_id, reason }, 'logout token refused');
       return { valid: false, reason: reason ?? 'Missing Required Claims' };
@@ -99,13 +99,7 @@ function toTimeClaims({ payload }: DecodedToken, { iat, expires_at }: LogoutClai
   };
 }
 
-/** What is wrong with the token as a logout token, null if nothing is; and its claims, null if one is missing. */
-function readLogout(token: DecodedToken): { shape: string | null; claims: LogoutClaims | null } {
-  const { header, payload } = token;
-  if (header === null || payload === null) return { shape: null, claims: null };
-  return { shape: shapeProblem(token), claims: readClaims(payload) };
-}
-
+/** What is wrong with a well-formed token as a logout token; null if nothing is. */
 function shapeProblem(token: DecodedToken): string | null {
   const { header, payload } = token;
   if (header !== null && Object.hasOwn(header, 'typ') && !hasLogoutType(token)) return 'Wrong Token Type';
@@ -114,6 +108,7 @@ function shapeProblem(token: DecodedToken): string | null {
   return Object.hasOwn(payload, 'nonce') ? 'Nonce Not Allowed' : null;
 }
 
+/** Null if a claim is missing. */
 function readClaims(payload: Readonly<Record<string, unknown>>): LogoutClaims | null {
   const { iss, jti, iat, exp, sub = null, sid = null, tenant_id } = payload;
   if (typeof iss !== 'string' || !isName(jti) || !isMoment(iat) || !isMoment(exp)) return null;
