@@ -60,10 +60,10 @@ async function whatBecame(
   const link = await findSendersLink(services, plugin, message);
   if (link === 'other_sender') return null;
   const verdict = link && (await services.tokens.validate(link.token));
-  const claims = verdict?.valid ? verdict.claims : null;
-  const person = verdict?.valid ? verdict.person : null;
-  if (actions[0]?.person !== person) return null;
-  return describeOutcome(actions, services.clock.now(), { texts, timezone: claims?.timezone ?? null });
+  const signedIn = verdict?.valid ? verdict : null;
+  if (actions[0]?.person !== (signedIn?.person ?? null)) return null;
+  const timezone = signedIn?.claims.timezone ?? null;
+  return describeOutcome(actions, services.clock.now(), { texts, timezone });
 }
 
 const SETTLED: readonly ActionState[] = ['confirmed', 'started', 'done', 'failed', 'unknown', 'declined'];
