@@ -68,11 +68,8 @@ export async function knownCodesIn(text: string, { store, seal }: Lookup): Promi
 
 /** A text in which every code of a person is masked. */
 export function withoutCodes(text: string, services: Lookup): string | Promise<string> {
-  return codesIn(text).length === 0 ? text : withoutKnownCodes(text, services);
-}
-
-async function withoutKnownCodes(text: string, services: Lookup): Promise<string> {
-  return maskCodes(text, await knownCodesIn(text, services));
+  if (codesIn(text).length === 0) return text;
+  return knownCodesIn(text, services).then((known) => maskCodes(text, known));
 }
 
 /** Maximum number of characters of an id that are shown. */

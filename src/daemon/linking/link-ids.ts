@@ -9,7 +9,7 @@ export interface LinkedChannel {
 }
 
 /** Maximum number of spellings of one id. A larger number is a defect of the channel. */
-const WRITINGS_MAX = 8;
+const SPELLINGS_MAX = 8;
 
 /** The documented key of a link. The link's sealed token is bound to this key. */
 function linkKey(channel: string, user_id: string): string {
@@ -32,10 +32,11 @@ export function linkKeys(channel: LinkedChannel, user_id: string): readonly [str
  */
 export function listSpellings({ name, linking }: LinkedChannel, given: string): readonly string[] {
   if (!linking) return [given];
-  const writings: unknown = linking.idsOf(given);
-  if (Array.isArray(writings) && writings.length <= WRITINGS_MAX && writings.every(isId)) return writings;
+  const spellings: unknown = linking.idsOf(given);
+  if (Array.isArray(spellings) && spellings.length <= SPELLINGS_MAX && spellings.every(isId))
+    return spellings;
   throw new Error(
-    `\`linking.idsOf\` of the channel ${name} must return a list of at most ${WRITINGS_MAX} ids`,
+    `\`linking.idsOf\` of the channel ${name} must return a list of at most ${SPELLINGS_MAX} ids`,
   );
 }
 
