@@ -161,7 +161,7 @@ class TreeBuilder {
   #inlineBlock(): Inline[] {
     const content = this.#next()?.content ?? '';
     this.#at++;
-    return buildInline(readInline(content, this.#shared.env), this.#shared);
+    return new InlineBuilder(readInline(content, this.#shared.env), this.#shared).nodes(false);
   }
 
   /** The list ends after its last item, although the parser counts the empty lines below as part of it. */
@@ -225,17 +225,13 @@ export interface Shared {
   room: number;
 }
 
-/** Builds the tree of the text of one block. */
-function buildInline(tokens: readonly Token[], shared: Shared): Inline[] {
-  return new InlineBuilder(tokens, shared).nodes(false);
-}
-
 const STYLES: Readonly<Record<string, Styled['type']>> = {
   strong_open: 'strong',
   em_open: 'emphasis',
   s_open: 'delete',
 };
 
+/** Builds the tree of the text of one block. */
 class InlineBuilder {
   readonly #tokens: readonly Token[];
   readonly #shared: Shared;
