@@ -91,7 +91,7 @@ export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
     title: 'answered with',
     json: 'collected',
     value: ({ collected = [] }) => [...collected],
-    text: furtherInWords,
+    text: ({ collected = [] }) => collected.join(', ') || null,
   },
   { title: 'second run of', json: 'rerun_of', value: ({ rerun }) => rerun?.turn_id ?? null },
   { title: 'written', json: 'sent_at', isTime: true },
@@ -158,10 +158,6 @@ function shortState(message: InboxMessage): string {
       if (notice !== null) return notice_failure === null ? 'failed, told' : 'failed, not told';
       return reply === null ? 'failed' : 'failed, not sent';
   }
-}
-
-function furtherInWords({ collected = [] }: InboxMessage): string | null {
-  return collected.length === 0 ? null : collected.join(', ');
 }
 
 /** `2 runs, 1 send`. */
