@@ -261,6 +261,13 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await codes.answer('id mine', sender(), true)).toBeNull();
     });
 
+    it('are not claimed by another sender whose message has the same id, as in another chat', async () => {
+      await create('a');
+      const from = (user_id: string) => sender(user_id, { message_id: '7' });
+      expect(await codes.claim('a', from('u1'))).toMatchObject({ outcome: 'claimed', isNew: true });
+      expect(await codes.claim('a', from('u2'))).toEqual({ outcome: 'gone' });
+    });
+
     it('count a wrong one once, however often its message is repeated', async () => {
       await create('a');
       const repeated = sender('u1', { message_id: 'm1' });

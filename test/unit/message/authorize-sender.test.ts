@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { authorizeSender } from '../../../src/daemon/message/authorize-sender.ts';
+import { authorizeSender, SignInChanged } from '../../../src/daemon/message/authorize-sender.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { Tickets } from '../../../src/daemon/time/tickets.ts';
 import { aSession } from '../../contract/fixtures.ts';
@@ -85,6 +85,17 @@ describe('authorize-sender', () => {
       expect(stranger.turn.session_id).toMatch(/^webchat_visitor_/);
       expect(stranger.line.reason).toBe('former_id_ignored');
     }
+  });
+
+  it.each([
+    ['somebody else', signedIn('bob')],
+    ['nobody', NO_TOKEN],
+  ])('refuses the second run of a message if its sender is now signed in as %s', async (_who, identified) => {
+    const rerun = { turn_id: 'turn-0', message_id: null, received_at: 0, person: person('ada') };
+    const again = (credential: typeof identified) =>
+      runStep(world, authorizeSender, Object.assign(visitor(credential), ON_PLATFORM, { rerun }));
+    expect((await again(signedIn('ada'))).turn.authorized).toBe(true);
+    await expect(again(identified)).rejects.toThrow(SignInChanged);
   });
 
   it('waits for earlier requests of the same session', async () => {

@@ -103,6 +103,17 @@ describe('resolve-principal, with a valid token', () => {
     expect(turn.session_id).toBe('s');
   });
 
+  it('keeps the owner of a shared session when another member sends a token', async () => {
+    const found = await stored({ session_id: 's', generated: false }, 'ada');
+    const of = { ...signedIn('bob'), message: aMessage({ user_id: 'member', shared: true }) };
+    const { turn } = await runStep(world, resolvePrincipal, await opened(found, of, of));
+    expect(turn.principal.person).toBe(person('bob'));
+    expect(await now()).toMatchObject({
+      owner: person('ada'),
+      credential_owner: { user_id: 'member', person: person('bob') },
+    });
+  });
+
   it('writes nothing if the same token is already stored', async () => {
     const found = await stored({}, 'ada');
     const same = world.services.seal.open(

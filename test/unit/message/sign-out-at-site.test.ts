@@ -99,6 +99,20 @@ describe('after a sign-out at the site', () => {
     expect(resolved.session).toMatchObject({ owner: null, credential_owner: null, metadata: {} });
   });
 
+  it('a message whose session an administrator has ended since it was opened acts for nobody', async () => {
+    const verdict = personVerdict('ada', mine);
+    const session = aSession(world.clock.now(), { session_id: 's', user_id: 'visitor', generated: true });
+    await saveSession(world.store, session);
+    const identified = { credential: { kind: 'person', verdict } as const };
+    const turn = await opened({ ...identified, session, session_origin: 'found' }, session);
+    await world.peer.sessions.end('s');
+    await signOut();
+    const begun = { ...turn.begun, signed_out: false };
+    const { turn: resolved } = await runStep(world, resolvePrincipal, { ...turn, begun });
+    expect(resolved.principal).toEqual({ person: null, reason: 'signed_out_at_site' });
+    expect(resolved.session).toMatchObject({ owner: null, metadata: {} });
+  });
+
   it('the stored context of a session is not used, and is removed', async () => {
     const user = { sub: 'ada', email: 'ada@example.com', token: mine };
     const session = {
