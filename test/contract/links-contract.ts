@@ -159,6 +159,25 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.get('k')).toMatchObject({ alias: null });
       });
 
+      it('stays with the link that was bound to it last, when an earlier one is renewed or ends', async () => {
+        await put('k', 'token', null);
+        await links.bindAlias('k', 'token', alias);
+        await links.put({ key: 'k2', token: 'of bob', person: bob, ttl_ms: MONTH }, null);
+        await links.bindAlias('k2', 'of bob', { ...alias, person: bob });
+        await put('k', 'renewed', 'token');
+        expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k2', token: 'of bob' });
+        await links.remove('k');
+        expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k2', token: 'of bob' });
+      });
+
+      it('leads to no older link of somebody else after the link of the user with this id has ended', async () => {
+        await links.put({ key: 'k', token: 'of bob', person: bob, ttl_ms: MONTH }, null);
+        await links.bindAlias('k', 'of bob', { ...alias, person: bob });
+        await put('chat:jwt:X', 'of ada', null);
+        await links.remove('chat:jwt:X');
+        expect(await links.find(['chat:jwt:X'], 'chat:X')).toBeNull();
+      });
+
       it('finds the link together with the keys of its user, of which the first that has a link decides', async () => {
         const find = async (...keys: string[]) => (await links.find(keys, 'chat:X'))?.key ?? null;
         expect(await find('k1', 'k2')).toBeNull();

@@ -122,6 +122,16 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       expect(await covers({ iat: 100, sid: 's2', sub: 'bob' })).toBe(true);
     });
 
+    it('cover the tokens that were issued between two sign-outs of the same kind', async () => {
+      for (const [at, kind] of [{}, { tenant_id: 'acme' }, { sid: 's1' }].entries()) {
+        const sub = `person ${at}`;
+        await add({ ...kind, sub, iat: 100 });
+        expect(await covers({ ...kind, sub, iat: 150 })).toBe(false);
+        await add({ ...kind, sub, iat: 200 });
+        expect(await covers({ ...kind, sub, iat: 150 })).toBe(true);
+      }
+    });
+
     it('of one person are limited; the oldest cover more then, and none is forgotten', async () => {
       await add({ tenant_id: 'oldest', iat: 1 });
       for (let n = 2; n <= MARKS_MAX + 10; n++) await add({ sid: `s${n}`, iat: n });

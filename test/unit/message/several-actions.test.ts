@@ -329,6 +329,17 @@ describe('after a process died during the calls, the next process', () => {
     for (const order of [2, 3])
       expect(reply).toContain(`Cancel order "${order}" – not done, because your sign-in has changed`);
   });
+
+  it('tells another person who was linked since nothing of what was done before', async () => {
+    await link(world.services, TELEX, 'ada', ada);
+    await askAndDie('done', 'done', 'done');
+    await link(world.services, TELEX, 'ada', await token({ sub: 'bob' }));
+    const turns = world.turns.length;
+    await world.settle();
+    expect(ids()).toEqual([]);
+    expect(world.turns.slice(turns).map(({ confirmed_actions }) => confirmed_actions)).toEqual([[]]);
+    expect(world.sent.at(-1)?.text).not.toContain('Cancel order');
+  });
 });
 
 describe('a button of the question on a platform', () => {
