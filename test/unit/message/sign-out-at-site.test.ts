@@ -127,6 +127,21 @@ describe('after a sign-out at the site', () => {
     expect(await world.store.sessions.find('s')).toMatchObject({ credential_owner: null, metadata: {} });
   });
 
+  it('the context that a message has stored is found by the session at the site alone', async () => {
+    mine = await token({ sub: 'ada', claims: { sid: 'at the site' } });
+    const verdict = await world.services.tokens.validate(mine);
+    if (!verdict.valid) throw new Error(verdict.reason);
+    await runStep(
+      world,
+      resolvePrincipal,
+      await opened({ credential: { kind: 'person', verdict } as const }),
+    );
+    const { signOutEnds } = world.store;
+    await signOutEnds.noteAll();
+    const found = await signOutEnds.tokensOf({ iss: '', sub: null, sid: 'at the site' });
+    expect(found).toMatchObject([{ kind: 'session', tag: 's' }]);
+  });
+
   it('no link is made, also if the sign-out comes after the token was validated', async () => {
     const { services } = world;
     const validate: typeof services.tokens.validate = async (text) => {
