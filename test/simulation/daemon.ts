@@ -51,7 +51,7 @@ export class SimulatedDaemon {
   readonly #world: World;
   readonly #clock: AlarmClock;
   readonly #inbox: InboxWorker;
-  readonly #life = new Lifecycle();
+  readonly #life: Lifecycle;
   readonly #stopping = new AbortController();
   readonly #died = Promise.withResolvers<{ is: 'lost' }>();
   readonly #requests = new Set<Promise<unknown>>();
@@ -66,6 +66,7 @@ export class SimulatedDaemon {
     this.#world = world;
     const clock = world.scheduler.clockOf(this.actor, name === 'B' ? world.scenario.skew_ms : 0);
     this.#clock = clock;
+    this.#life = new Lifecycle(clock);
     const { settings } = world;
     const log = this.#log();
     const store = openSimulatedStore(world, this);
