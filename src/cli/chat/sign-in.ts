@@ -18,7 +18,7 @@ export async function readClaims(
   url: URL,
   note: (text: string) => void,
 ): Promise<ClaimedPerson | null> {
-  const { claimedExpiry, decodeToken, isPrivate, isWellFormed } = await import(
+  const { claimedExpiry, decodeToken, isSecureAddress, isWellFormed } = await import(
     '../../daemon/admin/tokens.ts'
   );
   const decoded = decodeToken(token);
@@ -28,7 +28,7 @@ export async function readClaims(
   if (!isToken) note('warning: this is not a token, so it signs nobody in');
   else if (isExpired)
     note('warning: the token has expired, so it signs nobody in; check it with `agentd token verify`');
-  if (!isPrivate(url.href))
+  if (!isSecureAddress(url.href))
     note(`warning: the token is sent to ${url.hostname} unencrypted; use https:// if the server has it`);
   const { claims } = decoded;
   if (!isToken || isExpired || claims === null) return null;

@@ -14,7 +14,7 @@ import type { Settings } from '../settings/settings.ts';
 import { systemClock } from '../time/clock.ts';
 
 /** Whether a token may be sent to an address. */
-export { isPrivate } from '../settings/addresses.ts';
+export { isSecureAddress } from '../settings/addresses.ts';
 /** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
 export type { SignOutMarks, Step, TokenValidator, UserContext };
 export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };

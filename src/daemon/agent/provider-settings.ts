@@ -1,5 +1,5 @@
 import { isObject } from '../../channel/json-object.ts';
-import { isPrivate } from '../settings/addresses.ts';
+import { isSecureAddress } from '../settings/addresses.ts';
 import { ConfigurationError, createProblem, type SettingProblem } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -65,7 +65,7 @@ function readOptions(text: string | undefined, problems: SettingProblem[]): Reco
         ),
       );
     // The server gets the key.
-    else if (name === 'baseURL' && (typeof value !== 'string' || !isPrivate(value)))
+    else if (name === 'baseURL' && (typeof value !== 'string' || !isSecureAddress(value)))
       problems.push(
         createProblem(OPTIONS, 'has an unsafe `baseURL`', 'an https address, or http on this machine'),
       );

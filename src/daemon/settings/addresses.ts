@@ -20,8 +20,8 @@ export function isLoopback({ hostname }: URL): boolean {
   return /^(127(\.\d+){3}|localhost|\[::1\])$/.test(hostname);
 }
 
-/** Whether nobody can read on the way what is sent to the address: it is https, or http on this machine. */
-export function isPrivate(address: string): boolean {
+/** Whether nobody can read on the way what is sent to the address: it uses https, or is on this machine. */
+export function isSecureAddress(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url)));
 }

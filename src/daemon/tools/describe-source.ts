@@ -1,4 +1,4 @@
-import { isPrivate } from '../settings/addresses.ts';
+import { isSecureAddress } from '../settings/addresses.ts';
 import { Secret } from '../settings/secret.ts';
 import { BEARER, type CredentialForm } from './downstream/credential-form.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
@@ -56,7 +56,7 @@ function toTarget(entry: OpenApiEntry | McpEntry, api_base_url: string | undefin
     base_url,
     is_api,
     may_see_user_token:
-      is_api || (isPrivate(base_url) && [entry.credentials, ...listPolicies(entry)].some(namesUser)),
+      is_api || (isSecureAddress(base_url) && [entry.credentials, ...listPolicies(entry)].some(namesUser)),
     credential: frozen({ ...(entry.credential ?? BEARER) }),
     headers: frozen(
       Object.fromEntries(

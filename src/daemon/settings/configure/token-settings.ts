@@ -1,6 +1,6 @@
 import { isSealingOff, problemOfKeys } from '../../identity/key-file.ts';
 import { sharedSecrets } from '../../identity/keys.ts';
-import { isLoopback, isPrivate } from '../addresses.ts';
+import { isLoopback, isSecureAddress } from '../addresses.ts';
 import type { Validation } from '../check.ts';
 import { ConfigurationError } from '../problem.ts';
 import type { Secret } from '../secret.ts';
@@ -176,7 +176,7 @@ function checkRenewal(validation: Validation): void {
   for (const name of names)
     validation.demand(name, `is not set, but ${given} is: tokens cannot be renewed without it`);
   const address = validation.value('TOKEN_RENEWAL_URL');
-  if (address === undefined || isPrivate(address)) return;
+  if (address === undefined || isSecureAddress(address)) return;
   validation.refuse(
     'TOKEN_RENEWAL_URL',
     'is not https: the tokens of persons could be read on the way',

@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
 import { isObject } from '../../../channel/json-object.ts';
 import { asFields } from '../../../channel/payload.ts';
-import { isPrivate } from '../../settings/addresses.ts';
+import { isSecureAddress } from '../../settings/addresses.ts';
 import { cutText, printable } from '../../texts/printable.ts';
 import type { Need } from '../tool.ts';
 
@@ -95,7 +95,7 @@ export function readNeed(method: unknown, params: unknown): Need {
 function safeUrl(text: string): string | null {
   const url = text.length > MAX_URL_CHARACTERS ? null : URL.parse(text);
   if (url === null || url.username !== '' || url.password !== '') return null;
-  return isPrivate(url.href) && url.href.length <= MAX_URL_CHARACTERS ? url.href : null;
+  return isSecureAddress(url.href) && url.href.length <= MAX_URL_CHARACTERS ? url.href : null;
 }
 
 function shown(text: string): string {

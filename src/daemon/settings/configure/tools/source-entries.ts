@@ -7,7 +7,7 @@ import type {
   SourceEntry,
   SourcePolicy,
 } from '../../../tools/source-entry.ts';
-import { isPrivate } from '../../addresses.ts';
+import { isSecureAddress } from '../../addresses.ts';
 import type { SettingProblem } from '../../problem.ts';
 import type { StructuredValue } from '../../sources.ts';
 import { entryKeys, LIST_CREDENTIALS, MAX_TIMEOUT } from '../../tools-schema.ts';
@@ -181,7 +181,7 @@ function readListCredentials(
     return child.refuseValue('needs the key `headers` of the entry', RIGHT_LIST_HEADERS);
   if (chosen === 'exchange' && node.child('exchange').isAbsent)
     return child.refuseValue('needs the key `exchange` of the entry', RIGHT_EXCHANGE);
-  if (chosen === 'exchange' && url !== undefined && !isPrivate(url))
+  if (chosen === 'exchange' && url !== undefined && !isSecureAddress(url))
     return child.refuseValue(
       'sends a token to an address that is not https, where it can be read on the way',
       'an https or loopback address for this source',

@@ -6,7 +6,7 @@ import {
 } from '../../../tools/downstream/headers.ts';
 import type { ExchangeEntry, SourcePolicy, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
-import { isPrivate } from '../../addresses.ts';
+import { isSecureAddress } from '../../addresses.ts';
 import { CREDENTIAL, CREDENTIALS, EXCHANGE, SECRET_NAME } from '../../tools-schema.ts';
 import { findUrlProblem, rightUrl } from '../../value.ts';
 import { type ConfigNode, withoutAbsent } from '../config-node.ts';
@@ -87,7 +87,7 @@ function readExchange(exchange: ConfigNode, secrets: EntrySecrets): ExchangeEntr
   if (!exchange.isObject(RIGHT_EXCHANGE)) return undefined;
   exchange.onlyKeys(EXCHANGE.required);
   const url = readUrl(exchange.child('url'), { query: true });
-  if (url !== undefined && !isPrivate(url)) {
+  if (url !== undefined && !isSecureAddress(url)) {
     exchange
       .child('url')
       .refuse("is not https: the person's token could be read on the way", 'an https or loopback address');
@@ -205,7 +205,7 @@ function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination:
       `sends the default credentials, which are only for the origin of API_BASE_URL, and ${reason}`,
       'none, user or exchange',
     );
-  } else if (policy === 'user' && !isPrivate(url)) {
+  } else if (policy === 'user' && !isSecureAddress(url)) {
     at.refuseValue(
       "sends the person's token to an address that is not https, where it can be read on the way",
       'an https or loopback address for this source, or credentials: none',
