@@ -243,6 +243,17 @@ describe('the times of a token', () => {
     });
   });
 
+  it('name the person of an expired token, unless the token has another fault', async () => {
+    const { validator } = validatorWith(STRICT);
+    const fitting = { ...CLAIMS, iss: STRICT.JWT_ISSUER, aud: STRICT.JWT_AUDIENCE, exp: past };
+    expect(await validator.validate(hs256(fitting))).toHaveProperty('expired.person');
+    for (const fault of [{ iss: 'https://other.example' }, { aud: 'other' }, { nbf: future }])
+      expect(await validator.validate(hs256({ ...fitting, ...fault }))).toEqual({
+        valid: false,
+        reason: 'Token Expired',
+      });
+  });
+
   it('may include an expired exp, but no future nbf, with JWT_VERIFY_EXP=false', async () => {
     const off = { JWT_VERIFY_EXP: false };
     expect(await reasonFor(hs256({ ...CLAIMS, exp: past }), off)).toBe('valid');

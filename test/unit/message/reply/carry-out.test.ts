@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { RunTaint } from '../../../../src/daemon/agent/context.ts';
-import { ownerOfPerson } from '../../../../src/daemon/identity/identity.ts';
+import { ownerOfPerson, type PersonKey } from '../../../../src/daemon/identity/identity.ts';
 import { carryOut } from '../../../../src/daemon/message/reply/carry-out.ts';
 import { Cancellation } from '../../../../src/daemon/time/time-limit.ts';
 import { actionTextRecord } from '../../../../src/daemon/tools/journal/action-record.ts';
 import { TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
 import { createRegistry, fixedSource } from '../../../../src/daemon/tools/registry.ts';
 import type { Sent } from '../../../../src/daemon/tools/tool.ts';
-import { ada, anAction } from '../../../contract/fixtures.ts';
+import { ada, anAction, bob } from '../../../contract/fixtures.ts';
 import { claimSession } from '../../../contract/store-writes.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { contextOf } from '../../../support/request-context.ts';
@@ -75,29 +75,18 @@ const unreachable: Sent = {
 };
 
 describe('a call that an earlier run may have made', () => {
-  it.each([
-    ['done', answered(200)],
-    // The previous attempt may have deleted the object, or may still be in progress.
-    ['unknown', answered(404)],
-    ['unknown', answered(409)],
-    ['unknown', answered(503)],
-    ['unknown', unreachable],
-    ['unknown', { outcome: 'sign_in_needed' }],
-  ] as const)('is recorded as %s if the repeated call ends with %j', async (state, sent) => {
+  /** Carries out an action of `person` whose call an earlier run has begun. The tool is idempotent. */
+  async function resume(person: PersonKey | null, principal: PersonKey | null, send: () => Promise<Sent>) {
     const { services, store } = await stepWorld();
     const claim = await claimSession(store, 's');
     const claims = { session: claim, key: null };
     const text = (field: 'args' | 'summary', words: string) =>
       services.seal.close(words, actionTextRecord('a', field));
     const texts = { args: text('args', '{}'), summary: text('summary', 'Look') };
-    await store.actions.start(claims, anAction({ action_id: 'a', turn_key: 'turn', tool: 'look', ...texts }));
+    const action = { action_id: 'a', turn_key: 'turn', tool: 'look', person, ...texts };
+    await store.actions.start(claims, anAction(action));
     const source = sourceOf({ credentials: 'none' });
-    const tool = toolOf({
-      source,
-      effect: 'write',
-      idempotent: true,
-      send: async () => sent,
-    });
+    const tool = toolOf({ source, effect: 'write', idempotent: true, send });
     services.tools = createRegistry([fixedSource(source, [tool])], {
       access: accessTo(API),
       log: collectLog().log,
@@ -115,14 +104,36 @@ describe('a call that an earlier run may have made', () => {
     const settlement = { kind: 'confirmed', action: earlier[0], resumed: true };
     const carriedOut = await carryOut(
       settlement as never,
-      { claim, principal: { person: null } } as never,
+      { claim, principal: { person: principal } } as never,
       services,
       { tools: aToolRun({ journal }), journal },
     );
-    if (state === 'unknown')
-      expect(carriedOut).toMatchObject({
-        told: { answer: { message: expect.stringContaining('It is not known whether') } },
-      });
-    expect(await store.actions.find('a')).toMatchObject({ state, attempt: 2 });
+    return { carriedOut, stored: await store.actions.find('a') };
+  }
+  const UNKNOWN = { told: { answer: { message: expect.stringContaining('It is not known whether') } } };
+
+  it.each([
+    ['done', answered(200)],
+    // The previous attempt may have deleted the object, or may still be in progress.
+    ['unknown', answered(404)],
+    ['unknown', answered(409)],
+    ['unknown', answered(503)],
+    ['unknown', unreachable],
+    ['unknown', { outcome: 'sign_in_needed' }],
+  ] as const)('is recorded as %s if the repeated call ends with %j', async (state, sent) => {
+    const { carriedOut, stored } = await resume(null, null, async () => sent);
+    if (state === 'unknown') expect(carriedOut).toMatchObject(UNKNOWN);
+    expect(stored).toMatchObject({ state, attempt: 2 });
+  });
+
+  it.each([
+    ['somebody else has signed in', bob],
+    ['the person is no longer signed in', null],
+  ])('is not repeated if %s since then', async (_what, principal) => {
+    const { carriedOut, stored } = await resume(ada, principal, () => {
+      throw new Error('the call of somebody else was repeated');
+    });
+    expect(carriedOut).toMatchObject(UNKNOWN);
+    expect(stored).toMatchObject({ state: 'started', attempt: 1 });
   });
 });
