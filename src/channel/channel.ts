@@ -105,8 +105,8 @@ export interface ChannelLinking {
    */
   form?: string;
   /**
-   * All spellings that the platform uses for this user id. Links are stored under the first spelling. Empty if `given`
-   * is not an id of the platform.
+   * All spellings that the platform uses for this user id, at most 8. Links are stored under the first spelling. Empty
+   * if `given` is not an id of the platform.
    */
   idsOf(given: string): readonly string[];
   /** How a user signs in on the platform: one or two sentences in CommonMark. Absent if it is done elsewhere only. */

@@ -4,6 +4,8 @@ import { isObject } from './json-object.ts';
 
 /** Longest id of a platform, characters. */
 export const ID_MAX = 256;
+/** Maximum number of spellings of one user id (`linking.idsOf`). */
+export const SPELLINGS_MAX = 8;
 /** Longest session id, characters. */
 const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
+import { SPELLINGS_MAX } from '../check-message.ts';
 import type { JsonObject } from '../index.ts';
 import type { Bench } from './bench.ts';
 import { withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
 import { attempt, createReply, isSent } from './send-reply.ts';
-
-/** Maximum number of spellings of a user id. */
-const SPELLINGS_MAX = 8;
 
 /** Cases about how a channel names and reaches people, with the people of the plugin's simulator. */
 export function peopleCases(): readonly [name: string, trial: Trial][] {

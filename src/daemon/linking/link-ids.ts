@@ -1,4 +1,4 @@
-import { ID_MAX } from '../../channel/check-message.ts';
+import { ID_MAX, SPELLINGS_MAX } from '../../channel/check-message.ts';
 import type { ChannelLinking } from '../../channel/index.ts';
 import { isName } from '../identity/decode-token.ts';
 
@@ -7,9 +7,6 @@ export interface LinkedChannel {
   name: string;
   linking?: ChannelLinking | undefined;
 }
-
-/** Maximum number of spellings of one id. A larger number is a defect of the channel. */
-const SPELLINGS_MAX = 8;
 
 /** The documented key of a link. The link's sealed token is bound to this key. */
 function linkKey(channel: string, user_id: string): string {
