@@ -145,7 +145,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   session_unreachable: {
     happened: `The session could not be read. ${NOT_AS_PERSON}.`,
-    todo: 'Run `agentd doctor`: its line `store` says what is wrong with STATE_DIR or REDIS_URL.',
+    todo: 'Run `agentd doctor`: its line `store` says what is wrong with STATE_DIR, REDIS_URL or DATABASE_URL.',
   },
   no_jwt_context: {
     happened: `The session has no token. ${NOT_AS_PERSON}, and a call that needs a person was not made.`,
@@ -293,7 +293,7 @@ export const MESSAGE_ADVICE: AdviceTable = {
   },
   unavailable: {
     happened: 'The daemon could not serve the request; the client got 503.',
-    todo: 'Run `agentd doctor`: its line `store` says what is wrong with STATE_DIR or REDIS_URL. See the log of this request, too.',
+    todo: 'Run `agentd doctor`: its line `store` says what is wrong with STATE_DIR, REDIS_URL or DATABASE_URL. See the log of this request, too.',
   },
   internal_error: {
     happened: 'An unexpected error occurred; the client got 500.',
