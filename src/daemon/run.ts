@@ -131,7 +131,7 @@ function reloadOnHangUp({ reloader }: Daemon, log: Log): void {
  * How soon after a signal the program that started this process passes on the same signal, ms, if it was sent to the
  * whole process group, as Ctrl-C on a terminal is.
  */
-const ECHO_MS = 50;
+const ECHO_MS = 200;
 /** Whether that program passes signals on: the launcher (bin/agentd.js) and npm do. */
 const isEchoed = () => process.connected || process.env.npm_lifecycle_event !== undefined;
 
