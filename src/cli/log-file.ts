@@ -2,7 +2,6 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { jsonObject } from '../channel/json-object.ts';
-import { shortId } from '../daemon/admin/records.ts';
 
 const CHUNK_BYTES = 65_536;
 /** Maximum length of a line, bytes. Longer lines are cut, so that a file that is not a log cannot fill the memory. */
@@ -249,7 +248,8 @@ export interface LogFilter {
   level?: LogLevel;
   /** ms since the epoch. */
   since?: number;
-  session?: string;
+  /** Beginnings of ids, in each spelling. */
+  session?: readonly string[];
   request?: string;
   channel?: string;
 }
@@ -262,11 +262,16 @@ export function matches(line: string, filter: LogFilter): boolean {
   return (
     (level === undefined || LOG_LEVELS.indexOf(entry.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
     (since === undefined || parseTime(entry) >= since) &&
-    // The log contains only the beginning of a generated id.
-    (session === undefined || entry.session === shortId(session) || beginsWith(entry.session, session)) &&
+    (session === undefined || session.some((text) => isOfSession(entry.session, text))) &&
     (request === undefined || beginsWith(entry.request_id, request)) &&
     (channel === undefined || entry.channel === channel)
   );
+}
+
+/** Of a generated id the log contains only the beginning, which may be shorter than the text. */
+function isOfSession(logged: unknown, text: string): boolean {
+  if (beginsWith(logged, text)) return true;
+  return typeof logged === 'string' && logged.endsWith('…') && text.startsWith(logged.slice(0, -1));
 }
 
 function beginsWith(id: unknown, text: string): boolean {

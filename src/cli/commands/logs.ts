@@ -20,6 +20,7 @@ import { entryInWords } from '../names/code-words.ts';
 import { sinceIn, sinceOption } from '../names/list-options.ts';
 import { wholeNumber } from '../names/typed-values.ts';
 import { expectChannel } from '../names/who.ts';
+import { spellings } from '../names/whole-id.ts';
 
 /** Maximum number of lines that are printed if neither -n nor --since is given. */
 const LINES = 50;
@@ -48,7 +49,7 @@ export const command = defineCommand({
     'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of an object',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines ?? LINES, { min: 0, max: 100_000 });
-    const filter = readFilter(options);
+    const filter = await readFilter(options);
     const path = await logFile(options);
     const print = (line: string) =>
       out.write(
@@ -115,14 +116,14 @@ async function logFile(options: OptionValues): Promise<string> {
   );
 }
 
-function readFilter(
-  options: Partial<Record<'level' | 'since' | 'session' | 'request' | 'channel', string>>,
-): LogFilter {
+async function readFilter(
+  options: OptionValues & Partial<Record<'level' | 'since' | 'session' | 'request' | 'channel', string>>,
+): Promise<LogFilter> {
   const { level, session, request, channel } = options;
   return {
     ...(level === undefined ? {} : { level: parseLevel(level) }),
     ...sinceIn(options),
-    ...(session === undefined ? {} : { session }),
+    ...(session === undefined ? {} : { session: await spellings(session, options) }),
     ...(request === undefined ? {} : { request }),
     ...(channel === undefined ? {} : { channel }),
   };

@@ -27,7 +27,7 @@ export async function wholeId(
   { ids }: Pick<Store, 'ids'>,
   { kinds, given, options, isKnown }: WantedId,
 ): Promise<string> {
-  for (const text of new Set([given, await withChannelName(given, options)])) {
+  for (const text of await spellings(given, options)) {
     if (text === '') continue;
     if (await isKnown(text)) return text;
     const found = await ids.beginningWith(kinds, text, NAMED_MAX + 1);
@@ -39,9 +39,11 @@ export async function wholeId(
   return given;
 }
 
-async function withChannelName(id: string, options: OptionValues): Promise<string> {
-  const [, word, rest] = /^([a-z][a-z0-9-]*):(.*)$/s.exec(id) ?? [];
-  return word === undefined ? id : `${await channelNamed(word, options)}:${rest}`;
+/** The texts with which the id may begin: what was written, and that with the name of a channel instead of its title. */
+export async function spellings(given: string, options: OptionValues): Promise<string[]> {
+  const [, word, rest] = /^([a-z][a-z0-9-]*):(.*)$/s.exec(given) ?? [];
+  const named = word === undefined ? given : `${await channelNamed(word, options)}:${rest}`;
+  return [...new Set([given, named])];
 }
 
 /**

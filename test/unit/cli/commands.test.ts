@@ -461,6 +461,13 @@ describe('logs', () => {
     ).toBe(`${wanted}\n`);
   });
 
+  it('finds a session by the title of its channel and the beginning of its id', async () => {
+    const wanted = line('info', 'one', { session: 'teamchat:T1:D1' });
+    logged(wanted, line('info', 'two', { session: 'phonechat:T1:D1' }));
+    const found = await agentd('logs', '--json', '--session', 'slack:T1');
+    expect(found.stdout).toBe(`${wanted}\n`);
+  });
+
   it('with --json, wraps a line that is not a JSON object in an object', async () => {
     const entry = line('info', 'one');
     logged('Segmentation fault "here"', entry, '[1, 2]', '{"level":"inf');

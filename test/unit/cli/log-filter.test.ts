@@ -22,9 +22,12 @@ describe('a log filter', () => {
     [{ request: 'r2' }, false],
     [{ channel: 'pigeon' }, true],
     [{ channel: 'owl' }, false],
-    [{ session: 'pigeon_alice_AbCdEfGhIjKlMnOpQrStUv' }, true],
-    [{ session: 'pigeon_alice_AbCdEf…' }, true],
-    [{ session: 'pigeon_alice_ZzZzZzGhIjKlMnOpQrStUv' }, false],
+    [{ session: ['pigeon_alice_AbCdEfGhIjKlMnOpQrStUv'] }, true],
+    [{ session: ['pigeon_alice_AbCdEf…'] }, true],
+    [{ session: ['pigeon_alice_AbCdEfGhI'] }, true],
+    [{ session: ['pigeon_alice_Ab'] }, true],
+    [{ session: ['pigeon_alice_ZzZzZzGhIjKlMnOpQrStUv'] }, false],
+    [{ session: ['bird_alice_Ab', 'pigeon_alice_Ab'] }, true],
     [{ level: 'warn', request: 'r1', channel: 'owl' }, false],
   ])('matches a sample line with %j: %s', (filter, expected) => {
     expect(matches(line, filter)).toBe(expected);
