@@ -9,13 +9,13 @@ import type {
   NewPendingAction,
   RunClaims,
 } from '../../src/daemon/store/actions/actions.ts';
-import { CLAIM_MS, type SessionClaim } from '../../src/daemon/store/claims/claims.ts';
+import { CLAIM_MS, type KeyClaim, type SessionClaim } from '../../src/daemon/store/claims/claims.ts';
 import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
 import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada, anAction, anInboxMessage, aPendingAction, aSession, aTrace, aTurn, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { claimSession, saveSession, sweepAll } from './store-writes.ts';
+import { callBoth, claimSession, saveSession, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
@@ -84,6 +84,14 @@ export function describeActions(current: () => StoreUnderTest): void {
         });
       });
 
+      it('stores an action only once, however often it is started at the same time', async () => {
+        const claims = await claimsOf();
+        const action = anAction();
+        const outcomes = await callBoth(test, 10, ({ actions }) => actions.start(claims, action));
+        expect(outcomes.filter(({ outcome }) => outcome === 'started')).toHaveLength(1);
+        expect(outcomes.filter(({ outcome }) => outcome === 'known')).toHaveLength(9);
+      });
+
       it('stores nothing for an id that exists already, and returns the known action', async () => {
         const claims = await claimsOf();
         const action = await started({ turn_key: 'turn' });
@@ -125,21 +133,37 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await wrote()).toBe(false);
       });
 
-      it('stores nothing without the claim of the session', async () => {
-        const { session: claim, key } = await claimsOf();
-        await store.sessions.release(claim);
-        const action = anAction();
-        expect(await store.actions.start({ session: claim, key }, action)).toEqual({ outcome: 'lost' });
-        expect(await store.actions.find(action.action_id)).toBeNull();
+      it('stores and restarts nothing without the claim of the session', async () => {
+        const known = await started();
+        const other = await test.another();
+        const refused = async (claims: RunClaims) => {
+          const action = anAction();
+          expect(await store.actions.start(claims, action)).toEqual({ outcome: 'lost' });
+          expect(await store.actions.restart(claims, known.action_id, 1)).toBe('lost');
+          expect(await other.actions.find(action.action_id)).toBeNull();
+          expect(await other.actions.find(known.action_id)).toMatchObject({ attempt: 1 });
+        };
+        const stale = await claimsOf();
+        test.advance(CLAIM_MS);
+        const released = { session: await claimSession(other, session.session_id), key: null };
+        await refused(stale);
+        await other.sessions.release(released.session);
+        await refused(released);
       });
 
-      it('stores nothing if the idempotency key was released', async () => {
+      it('stores nothing if the idempotency key was taken over or released', async () => {
         const { session: claim } = await claimsOf();
-        const found = await store.idempotency.claim('k', 'body');
-        if (found.outcome !== 'new') throw new Error('the key was already claimed');
-        const claims = { session: claim, key: found.claim };
+        const claimKey = async (at: Store): Promise<RunClaims> => {
+          const found = await at.idempotency.claim('k', 'body');
+          if (found.outcome !== 'new') throw new Error('the key was already claimed');
+          return { session: claim, key: found.claim };
+        };
+        const stale = await claimKey(store);
+        test.advance(CLAIM_MS);
+        const claims = await claimKey(await test.another());
+        expect(await store.actions.start(stale, anAction())).toEqual({ outcome: 'lost' });
         expect(await store.actions.start(claims, anAction())).toEqual({ outcome: 'started' });
-        await store.idempotency.release(found.claim);
+        await store.idempotency.release(claims.key as KeyClaim);
         const late = anAction();
         expect(await store.actions.start(claims, late)).toEqual({ outcome: 'lost' });
         expect(await store.actions.restart(claims, late.action_id, 1)).toBe('lost');
@@ -196,14 +220,6 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action_id)).toBe('failed');
         await store.actions.finish(action_id, 1, DONE);
         expect(await stateOf(action_id)).toBe('done');
-      });
-
-      it('restarts nothing without the claim of the session', async () => {
-        const claims = await claimsOf();
-        const { action_id } = await started();
-        await store.sessions.release(claims.session);
-        expect(await store.actions.restart(claims, action_id, 1)).toBe('lost');
-        expect(await store.actions.find(action_id)).toMatchObject({ attempt: 1 });
       });
 
       it('lists the writes that a turn has begun, oldest first', async () => {
@@ -359,10 +375,21 @@ export function describeActions(current: () => StoreUnderTest): void {
         await saveSession(store, other);
         const others = await claimSession(store, other.session_id);
         expect(await store.actions.settle(others, action.action_id, ...START)).toBe('gone');
-        await store.sessions.release(claim);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('lost');
         expect(await store.actions.settle(others, 'unknown', ...START)).toBe('gone');
+        test.advance(CLAIM_MS);
+        const peer = await test.another();
+        const next = await claimSession(peer, session.session_id);
+        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('lost');
         expect(await stateOf(action.action_id)).toBe('pending');
+        expect(await peer.actions.settle(next, action.action_id, ...START)).toBe('settled');
+      });
+
+      it('are settled by only one of several answers at the same time', async () => {
+        const { claim, action } = await commitPending(store, session);
+        const outcomes = await callBoth(test, 4, ({ actions }, n) =>
+          actions.settle(claim, action.action_id, n === 2 ? 'declined' : 'started', `t${n}`),
+        );
+        expect(outcomes.sort()).toEqual(['gone', 'gone', 'gone', 'settled']);
       });
 
       it('expire when the time for the answer has passed', async () => {
@@ -551,75 +578,6 @@ export function describeActions(current: () => StoreUnderTest): void {
         await started({ args: `${mark}d`, summary: 'plain' });
         expect((await store.countSeals()).get(mark)).toEqual({ texts: 3, tokens: 2 });
       });
-    });
-  });
-}
-
-/** The guarantees of the journal when two daemons share a store. */
-export function describeActionPeers(current: () => { test: StoreUnderTest; one: Store; two: Store }): void {
-  describe('writing actions', () => {
-    it('cannot record a write under a stale claim', async () => {
-      const { test, one, two } = current();
-      const stale = { session: await claimSession(one, 's'), key: null };
-      const known = anAction();
-      await one.actions.start(stale, known);
-      test.advance(CLAIM_MS);
-      const next = { session: await claimSession(two, 's'), key: null };
-      const action = anAction();
-      expect(await one.actions.start(stale, action)).toEqual({ outcome: 'lost' });
-      expect(await one.actions.restart(stale, known.action_id, 1)).toBe('lost');
-      expect(await two.actions.find(action.action_id)).toBeNull();
-      expect(await two.actions.start(next, action)).toEqual({ outcome: 'started' });
-      expect(await two.actions.restart(next, known.action_id, 1)).toBe('started');
-    });
-
-    it('cannot record a write if the idempotency key was taken over, even under a valid claim of the session', async () => {
-      const { test, one, two } = current();
-      const session = await claimSession(one, 's');
-      const found = await one.idempotency.claim('k', 'body');
-      if (found.outcome !== 'new') throw new Error('the key was already claimed');
-      test.advance(CLAIM_MS);
-      await two.idempotency.claim('k', 'body');
-      expect(await one.actions.start({ session, key: found.claim }, anAction())).toEqual({ outcome: 'lost' });
-    });
-
-    it('start an action only once, however often both try to start the same id', async () => {
-      const { one, two } = current();
-      const claims = { session: await claimSession(one, 's'), key: null };
-      const action = anAction();
-      const outcomes = await Promise.all(
-        Array.from({ length: 10 }, (_, n) => (n % 2 ? one : two).actions.start(claims, action)),
-      );
-      expect(outcomes.filter(({ outcome }) => outcome === 'started')).toHaveLength(1);
-      expect(outcomes.filter(({ outcome }) => outcome === 'known')).toHaveLength(9);
-    });
-
-    it('let only the first of several answers to a question win', async () => {
-      const { test, one, two } = current();
-      const { claim, action } = await commitPending(one, aSession(test.now()));
-      const outcomes = await Promise.all(
-        [one, two, one, two].map((store, n) =>
-          store.actions.settle(claim, action.action_id, n === 2 ? 'declined' : 'started', `t${n}`),
-        ),
-      );
-      expect(outcomes.sort()).toEqual(['gone', 'gone', 'gone', 'settled']);
-    });
-
-    it('confirm nothing under a stale claim', async () => {
-      const { test, one, two } = current();
-      const { claim: stale, action } = await commitPending(one, aSession(test.now()));
-      test.advance(CLAIM_MS);
-      const next = await claimSession(two, action.session_tag);
-      expect(await one.actions.settle(stale, action.action_id, 'started', 't')).toBe('lost');
-      expect(await two.actions.settle(next, action.action_id, 'started', 't')).toBe('settled');
-    });
-
-    it('see the outcome that the other daemon has recorded', async () => {
-      const { one, two } = current();
-      const action = anAction();
-      await one.actions.start(null, action);
-      await two.actions.finish(action.action_id, 1, DONE);
-      expect(await one.actions.find(action.action_id)).toMatchObject(DONE);
     });
   });
 }

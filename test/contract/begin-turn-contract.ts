@@ -4,7 +4,7 @@ import { BEGUN_TURNS, type BegunTurn } from '../../src/daemon/store/sessions/tur
 import type { Store } from '../../src/daemon/store/store.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { claimSession, commitUnderClaim, keepTurn, saveSession } from './store-writes.ts';
+import { callBoth, claimSession, commitUnderClaim, keepTurn, saveSession } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -44,10 +44,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
     });
 
     it('grants a session to only one of many simultaneous callers, at any daemon', async () => {
-      const stores = [store, (await test.peer()) ?? store];
-      const all = await Promise.all(
-        Array.from({ length: 20 }, (_, n) => stores[n % 2]?.beginTurn('s', 's', null)),
-      );
+      const all = await callBoth(test, 20, (at) => at.beginTurn('s', 's', null));
       expect(all.filter((begun) => begun)).toHaveLength(1);
     });
 
@@ -136,7 +133,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
         return turn.signed_out;
       };
       expect([(await begin('other')).signed_out, await begun()]).toEqual([null, false]);
-      const peer = (await test.peer()) ?? store;
+      const peer = await test.another();
       const mark = { ...token, jti: 'j', tenant_id: null, sid: null, expires_at: test.now() + HOUR };
       expect(await peer.signOutMarks.add(mark)).toBe('added');
       expect(await begun()).toBe(true);

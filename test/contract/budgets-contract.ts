@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { TOKEN_WINDOW_MS } from '../../src/daemon/store/limits/budgets.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { sweepAll } from './store-writes.ts';
+import { callBoth, sweepAll } from './store-writes.ts';
 
 const MINUTE = 60_000;
 
@@ -76,11 +76,8 @@ export function describeBudgets(current: () => StoreUnderTest): void {
     });
 
     it('never grants more than the limit to two daemons at once, if the backend allows two', async () => {
-      const other = (await test.peer()) ?? store;
-      const asked = Array.from({ length: 40 }, (_, index) =>
-        (index % 2 ? store : other).budgets.reserve('k', aRequest(90)),
-      );
-      expect((await Promise.all(asked)).filter(({ granted }) => granted)).toHaveLength(11);
+      const asked = await callBoth(test, 40, ({ budgets }) => budgets.reserve('k', aRequest(90)));
+      expect(asked.filter(({ granted }) => granted)).toHaveLength(11);
     });
 
     it('keeps the used amount when the daemon dies', async () => {

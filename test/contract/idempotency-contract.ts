@@ -3,7 +3,7 @@ import { CLAIM_MS, type KeyClaim } from '../../src/daemon/store/claims/claims.ts
 import { type IdempotencyStore, KEY_MEMORY_MS } from '../../src/daemon/store/idempotency.ts';
 import { anAction, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { claimSession, commitUnderClaim, sweepAll } from './store-writes.ts';
+import { callBoth, claimSession, commitUnderClaim, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -13,14 +13,17 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
     const answer = { session_id: 's', response: 'hello' };
     let test: StoreUnderTest;
     let keys: IdempotencyStore;
+    /** Those of another daemon. */
+    let others: IdempotencyStore;
 
-    beforeEach(() => {
+    beforeEach(async () => {
       test = current();
       keys = test.store.idempotency;
+      others = (await test.another()).idempotency;
     });
 
-    const claimed = async (key = 'k', fingerprint = 'body'): Promise<KeyClaim> => {
-      const found = await keys.claim(key, fingerprint);
+    const claimed = async (key = 'k', fingerprint = 'body', at = keys): Promise<KeyClaim> => {
+      const found = await at.claim(key, fingerprint);
       if (found.outcome !== 'new') throw new Error(`the key is ${found.outcome}`);
       return found.claim;
     };
@@ -28,9 +31,9 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
     it('lets the first caller claim a new key, and gives the stored answer to later callers', async () => {
       const claim = await claimed();
       expect(claim).toMatchObject({ key: 'k', fingerprint: 'body' });
-      expect(await keys.claim('k', 'body')).toEqual({ outcome: 'running' });
+      expect(await others.claim('k', 'body')).toEqual({ outcome: 'running' });
       expect(await keys.finish(claim, answer, HOUR)).toBe(true);
-      expect(await keys.claim('k', 'body')).toEqual({ outcome: 'done', answer });
+      expect(await others.claim('k', 'body')).toEqual({ outcome: 'done', answer });
     });
 
     it('stores the answer of a turn in the same commit as the turn', async () => {
@@ -54,7 +57,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
     });
 
     it('gives a claim to only one caller, however many ask at once', async () => {
-      const claims = await Promise.all(Array.from({ length: 20 }, () => keys.claim('k', 'body')));
+      const claims = await callBoth(test, 20, ({ idempotency }) => idempotency.claim('k', 'body'));
       expect(claims.filter(({ outcome }) => outcome === 'new')).toHaveLength(1);
       expect(claims.filter(({ outcome }) => outcome === 'running')).toHaveLength(19);
     });
@@ -69,9 +72,9 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
 
     it('lets a request be repeated after its key was released, but keeps an answer that is stored', async () => {
       await keys.release(await claimed());
-      const claim = await claimed();
-      await keys.finish(claim, answer, HOUR);
-      await keys.release(claim);
+      const claim = await claimed('k', 'body', others);
+      await others.finish(claim, answer, HOUR);
+      await others.release(claim);
       expect(await keys.claim('k', 'body')).toEqual({ outcome: 'done', answer });
     });
 
@@ -121,20 +124,20 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       test.advance(CLAIM_MS - 1);
       expect(await keys.renew(claim)).toBe(true);
       test.advance(CLAIM_MS - 1);
-      expect(await keys.look('k', 'body')).toEqual({ outcome: 'running' });
+      expect(await others.look('k', 'body')).toEqual({ outcome: 'running' });
       test.advance(1);
-      expect(await keys.look('k', 'body')).toEqual({ outcome: 'new' });
-      expect(await keys.look('k', 'another')).toEqual({ outcome: 'other_body' });
-      const next = await claimed();
+      expect(await others.look('k', 'body')).toEqual({ outcome: 'new' });
+      expect(await others.look('k', 'another')).toEqual({ outcome: 'other_body' });
+      const next = await claimed('k', 'body', others);
       expect(await keys.renew(claim)).toBe(false);
-      expect(await keys.renew(next)).toBe(true);
+      expect(await others.renew(next)).toBe(true);
     });
 
     it('lets the owner of an expired claim continue until another caller takes the claim over', async () => {
       const claim = await claimed();
       test.advance(CLAIM_MS);
       expect(await keys.renew(claim)).toBe(true);
-      expect(await keys.claim('k', 'body')).toEqual({ outcome: 'running' });
+      expect(await others.claim('k', 'body')).toEqual({ outcome: 'running' });
       test.advance(CLAIM_MS);
       expect(await keys.finish(claim, answer, HOUR)).toBe(true);
       expect(await keys.look('k', 'body')).toMatchObject({ outcome: 'done' });
@@ -143,7 +146,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
     it('refuses every write under a claim that was taken over, released or answered', async () => {
       const stale = await claimed();
       test.advance(CLAIM_MS);
-      const next = await claimed();
+      const next = await claimed('k', 'body', others);
       const refused = async (claim: KeyClaim) => {
         expect(await keys.renew(claim)).toBe(false);
         expect(await keys.finish(claim, { ...answer, response: 'stale' }, HOUR)).toBe(false);

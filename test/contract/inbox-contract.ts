@@ -12,7 +12,7 @@ import type {
 } from '../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { storeReply, sweepAll } from './store-writes.ts';
+import { callBoth, storeReply, sweepAll } from './store-writes.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -21,10 +21,13 @@ export function describeInbox(current: () => StoreUnderTest): void {
   describe('inbox', () => {
     let test: StoreUnderTest;
     let inbox: InboxStore;
+    /** That of another daemon. */
+    let other: InboxStore;
 
-    beforeEach(() => {
+    beforeEach(async () => {
       test = current();
       inbox = test.store.inbox;
+      other = (await test.another()).inbox;
     });
 
     describe('enqueue', () => {
@@ -62,8 +65,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
           'kept',
           'kept',
         ]);
-        const many = await Promise.all(
-          Array.from({ length: 20 }, () => inbox.enqueue([anInboxMessage({ message_id: 'm2' })])),
+        const many = await callBoth(test, 20, (store) =>
+          store.inbox.enqueue([anInboxMessage({ message_id: 'm2' })]),
         );
         expect(many.flat().filter((outcome) => outcome === 'kept')).toHaveLength(1);
       });
@@ -303,13 +306,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
           inQueue('b', { text: 'b1' }),
         ];
         await inbox.enqueue([a1, a2, b1]);
-        const claims = (
-          await Promise.all([inbox.claim('run', ['chat'], 10), inbox.claim('run', ['chat'], 10)])
-        ).flat();
-        expect(claims.map(({ message }) => message.id)).toEqual([a1.id, b1.id]);
-        expect(claims[0]?.message).toMatchObject({ state: 'running', attempts: 1, sends: 0 });
+        const claims = (await callBoth(test, 2, (store) => store.inbox.claim('run', ['chat'], 10))).flat();
+        const ofA = claims.find(({ message }) => message.id === a1.id);
+        expect(new Set(claims.map(({ message }) => message.id))).toEqual(new Set([a1.id, b1.id]));
+        expect(ofA?.message).toMatchObject({ state: 'running', attempts: 1, sends: 0 });
         expect(new Set(claims.map(({ owner }) => owner)).size).toBe(2);
-        expect(await inbox.find(a1.id)).toEqual(claims[0]?.message);
+        expect(await inbox.find(a1.id)).toEqual(ofA?.message);
         expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
       });
 
@@ -319,7 +321,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         for (let n = 0; n < 3; n++) {
           const claim = await claimed();
           order.push(claim.message.message?.text);
-          expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+          expect(await other.claim('run', ['chat'], 10)).toEqual([]);
           await finish(claim);
         }
         expect(order).toEqual(['a1', 'a2', 'a3']);
@@ -377,7 +379,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         });
         await inbox.enqueue([b1]);
         expect((await claimed()).message.id).toBe(b1.id);
-        expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
+        expect(await other.claim('run', ['chat'], 10)).toEqual([]);
         test.advance(1000);
         const again = await claimed();
         expect(again.message).toMatchObject({ id: a1.id, attempts: 2, state: 'running' });
@@ -724,22 +726,38 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('fencing', () => {
-      it('refuses every write under a claim that has ended', async () => {
+      it('leaves a message to a daemon that renews its claim', async () => {
+        await inbox.enqueue([anInboxMessage()]);
+        const claim = await claimed();
+        for (let n = 0; n < 4; n++) {
+          test.advance(CLAIM_MS - 1);
+          expect(await inbox.renew(claim)).toBe(true);
+          expect(await other.reap()).toBe(0);
+        }
+        expect(await finish(claim)).toBe(true);
+      });
+
+      it('refuses every write under a claim that has ended, also once another daemon has the message', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const old = await claimed();
-        await retryLater(old, 0, 'agent_failed');
-        const now = await claimed();
-        const before = await inbox.find(message.id);
-        expect(await inbox.renew(old)).toBe(false);
-        expect(await storeReply(test.store, old, 'stale')).toBe(false);
-        expect(await retryLater(old, 0, 'stale')).toBe(false);
-        expect(await notify(old, 'stale', 'stale')).toBe(false);
-        expect(await finish(old)).toBe(false);
-        expect(await fail(old, 'stale')).toBe(false);
-        expect(await inbox.find(message.id)).toEqual(before);
-        expect(await inbox.renew(now)).toBe(true);
-        expect(await finish(now)).toBe(true);
+        const refused = async () => {
+          const before = await other.find(message.id);
+          expect(await inbox.renew(old)).toBe(false);
+          expect(await storeReply(test.store, old, 'stale')).toBe(false);
+          expect(await settle(old, { kind: 'given_back' })).toBe(false);
+          expect(await retryLater(old, 0, 'stale')).toBe(false);
+          expect(await notify(old, 'stale', 'stale')).toBe(false);
+          expect(await finish(old)).toBe(false);
+          expect(await fail(old, 'stale')).toBe(false);
+          expect(await other.find(message.id)).toEqual(before);
+        };
+        test.advance(CLAIM_MS);
+        expect(await other.reap()).toBe(1);
+        await refused();
+        const [now] = (await other.claim('run', ['chat'], 1, 'interrupted')) as [InboxClaim];
+        await refused();
+        expect(await other.settle(now, { kind: 'sent' })).toBe(true);
       });
 
       it('gives the messages of a dead process to the next process, with their attempts counted', async () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { sweepAll } from './store-writes.ts';
+import { callBoth, sweepAll } from './store-writes.ts';
 
 /** The contract of the port `limits`. */
 export function describeLimits(current: () => StoreUnderTest): void {
@@ -44,10 +44,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
     });
 
     it('never allows more hits than the limit to two daemons at once, if the backend allows two', async () => {
-      const other = (await test.peer()) ?? store;
-      const states = await Promise.all(
-        Array.from({ length: 40 }, (_, index) => (index % 2 ? store : other).limits.hit('k', limit)),
-      );
+      const states = await callBoth(test, 40, ({ limits }) => limits.hit('k', limit));
       expect(states.filter(({ allowed }) => allowed)).toHaveLength(3);
     });
 

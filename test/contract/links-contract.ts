@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type LinkStore, OF_PERSON_MAX } from '../../src/daemon/store/links/links.ts';
 import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { sweepAll } from './store-writes.ts';
+import { callBoth, sweepAll } from './store-writes.ts';
 
 const MONTH = 2_592_000 * 1000;
 
@@ -74,7 +74,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
     });
 
     it('lets only one of many callers store a link if all of them expect that there is none', async () => {
-      const won = await Promise.all(Array.from({ length: 20 }, (_, n) => put('k', `token ${n}`, null)));
+      const won = await callBoth(test, 20, (store, n) => put('k', `token ${n}`, null, MONTH, store.links));
       expect(won.filter(Boolean)).toHaveLength(1);
       expect((await links.get('k'))?.token).toBe(`token ${won.indexOf(true)}`);
     });
@@ -222,10 +222,8 @@ export function describeLinks(current: () => StoreUnderTest): void {
 
       it('is bound only once, even if many ids are bound at the same time', async () => {
         await put('k', 'token', null);
-        const bound = await Promise.all(
-          Array.from({ length: 10 }, (_, n) =>
-            links.bindAlias('k', 'token', { ...alias, alias: `chat:${n}` }),
-          ),
+        const bound = await callBoth(test, 10, (store, n) =>
+          store.links.bindAlias('k', 'token', { ...alias, alias: `chat:${n}` }),
         );
         expect(bound.filter(Boolean)).toHaveLength(1);
         const key = `chat:${bound.indexOf(true)}`;

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OutageStore } from '../../src/daemon/store/inbox/outages.ts';
 import type { StoreUnderTest } from './store-contract.ts';
+import { callBoth } from './store-writes.ts';
 
 /** The contract of the port `outages`. */
 export function describeOutages(current: () => StoreUnderTest): void {
@@ -47,7 +48,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       await outages.note('chat', 'unreachable', 'x', 1000);
       expect(await outages.takeProbe('chat', 5000)).toBe(false);
       test.advance(1000);
-      const all = await Promise.all(Array.from({ length: 10 }, () => outages.takeProbe('chat', 5000)));
+      const all = await callBoth(test, 10, (store) => store.outages.takeProbe('chat', 5000));
       expect(all.filter((taken) => taken)).toHaveLength(1);
       test.advance(4999);
       expect(await outages.takeProbe('chat', 5000)).toBe(false);

@@ -6,7 +6,7 @@ import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada, aSession, aTrace, aTurn, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { claimSession, commitUnderClaim, keepTurn, saveSession, sweepAll } from './store-writes.ts';
+import { callBoth, claimSession, commitUnderClaim, keepTurn, saveSession, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 /** A reader who sees only the turns without a signed-in person. */
@@ -200,13 +200,14 @@ export function describeSessions(current: () => StoreUnderTest): void {
 
     describe('claims', () => {
       it('are given to one of many simultaneous callers, and to the next caller after the release', async () => {
-        const claims = await Promise.all(Array.from({ length: 20 }, () => store.sessions.claim('s')));
+        const claims = await callBoth(test, 20, ({ sessions }) => sessions.claim('s'));
         const [claim] = claims.filter((one) => one !== null);
         expect(claims.filter((one) => one !== null)).toHaveLength(1);
         expect(claim?.session_tag).toBe('s');
         await store.sessions.release(claim as NonNullable<typeof claim>);
-        const next = await claimSession(store, 's');
+        const next = await claimSession(await test.another(), 's');
         expect(next.owner).not.toBe(claim?.owner);
+        expect(await store.sessions.claim('s')).toBeNull();
       });
 
       it('of different sessions can be held at once', async () => {
@@ -215,16 +216,17 @@ export function describeSessions(current: () => StoreUnderTest): void {
       });
 
       it('expire after CLAIM_MS unless they are renewed', async () => {
+        const other = await test.another();
         const claim = await claimSession(store, 's');
         for (let n = 0; n < 3; n++) {
           test.advance(CLAIM_MS - 1);
-          expect(await store.sessions.claim('s')).toBeNull();
+          expect(await other.sessions.claim('s')).toBeNull();
           expect(await store.sessions.renew(claim)).toBe(true);
         }
         test.advance(CLAIM_MS);
-        const next = await claimSession(store, 's');
+        const next = await claimSession(other, 's');
         expect(await store.sessions.renew(claim)).toBe(false);
-        expect(await store.sessions.renew(next)).toBe(true);
+        expect(await other.sessions.renew(next)).toBe(true);
       });
 
       it('still belong to their owner after they have expired, until another caller takes them over', async () => {
@@ -233,22 +235,24 @@ export function describeSessions(current: () => StoreUnderTest): void {
         test.advance(CLAIM_MS);
         expect(await store.sessions.save(claim, session, 'new')).toBe('saved');
         expect(await store.sessions.renew(claim)).toBe(true);
-        expect(await store.sessions.claim(session.session_id)).toBeNull();
+        expect(await (await test.another()).sessions.claim(session.session_id)).toBeNull();
       });
 
       it('allow no write after they were taken over or released', async () => {
         const session = await saved();
         const stale = await claimSession(store, session.session_id);
         test.advance(CLAIM_MS);
-        const next = await claimSession(store, session.session_id);
+        const other = await test.another();
+        const next = await claimSession(other, session.session_id);
         const released = { ...next };
-        expect(await store.sessions.save(stale, { ...session, owner: ada }, 'changed')).toBe('lost');
-        expect(await store.sessions.save(stale, { ...session, owner: ada }, 'replaced')).toBe('lost');
+        for (const as of ['new', 'changed', 'replaced'] as const)
+          expect(await store.sessions.save(stale, { ...session, owner: ada }, as)).toBe('lost');
         await store.sessions.release(stale);
         expect(await store.sessions.claim(session.session_id)).toBeNull();
-        await store.sessions.release(next);
-        expect(await store.sessions.save(released, { ...session, owner: ada }, 'changed')).toBe('lost');
-        expect(await store.sessions.renew(released)).toBe(false);
+        expect(await other.sessions.find(session.session_id)).toEqual(session);
+        await other.sessions.release(next);
+        expect(await other.sessions.save(released, { ...session, owner: ada }, 'changed')).toBe('lost');
+        expect(await other.sessions.renew(released)).toBe(false);
         expect(await store.sessions.find(session.session_id)).toEqual(session);
       });
 

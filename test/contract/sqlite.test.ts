@@ -27,7 +27,7 @@ describeStore('sqlite', async (wanted) => {
   const [store] = instances as [Store];
   return {
     store,
-    peer: () => null,
+    another: async () => store,
     boundsAnonymous: true,
     async beside() {
       const administrator = openSqliteStore(path, { role: 'administrator', clock, ...wanted });

@@ -19,11 +19,11 @@ import { describeLinkNotices } from './link-notices-contract.ts';
 import { describeLinkRenewals } from './link-renewals-contract.ts';
 import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
-import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
 import { describeQuestions } from './questions-contract.ts';
 import { describeRecordings } from './recordings-contract.ts';
 import { describeReloads } from './reloads-contract.ts';
+import { describeReplicas } from './replicas-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { describeSignOutMarks } from './sign-out-marks-contract.ts';
 import { saveSession } from './store-writes.ts';
@@ -38,8 +38,8 @@ import { describeWaitingQuestions } from './waiting-questions-contract.ts';
 /** A store of one backend, with a clock that the suite moves. */
 export interface StoreUnderTest {
   store: Store;
-  /** Opens a second daemon on the same data; null if the backend allows only one at a time. */
-  peer(): Promise<Store> | null;
+  /** Opens another daemon on the same data; the same one if the backend allows only one at a time. */
+  another(): Promise<Store>;
   /** Opens another instance on the same data, as an administrator's command does. */
   beside(): Promise<Store>;
   /** Opens the data again as a daemon, as if the process of the first daemon had died. */
@@ -116,6 +116,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLinkRenewals(() => test);
     describeOutages(() => test);
     describeReloads(() => test);
+    describeReplicas(() => test);
     describePersons(() => test);
     describeSignOutMarks(() => test);
     describeRecordings(() => test);
@@ -124,7 +125,6 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeToolDigests(() => test);
     describeWaitingQuestions(() => test);
     describeClock(() => test);
-    describePeers(() => test);
 
     describe('as a whole', () => {
       it('is writable and intact, and has a description', async () => {

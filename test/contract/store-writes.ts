@@ -7,6 +7,7 @@ import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/sessions
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 import { aTrace, aTurn } from './fixtures.ts';
+import type { StoreUnderTest } from './store-contract.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -15,6 +16,16 @@ export async function claimSession(store: Store, session_tag: string): Promise<S
   const claim = await store.sessions.claim(session_tag);
   if (!claim) throw new Error(`the session ${session_tag} was already claimed`);
   return claim;
+}
+
+/** Makes so many calls at once, in turn at this daemon and at another. */
+export async function callBoth<T>(
+  { store, another }: StoreUnderTest,
+  count: number,
+  call: (store: Store, n: number) => Promise<T>,
+): Promise<T[]> {
+  const stores = [store, await another()] as const;
+  return Promise.all(Array.from({ length: count }, (_, n) => call(stores[n % 2 ? 1 : 0], n)));
 }
 
 /** Claims a session, saves it and releases the claim. */

@@ -4,7 +4,7 @@ import { CLAIM_MS, type StreamClaim } from '../../src/daemon/store/claims/claims
 import type { NewStream, StreamStore } from '../../src/daemon/store/streams.ts';
 import { ada, aStream, bob, STREAM_TTL as TTL } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { sweepAll } from './store-writes.ts';
+import { callBoth, sweepAll } from './store-writes.ts';
 
 const NOBODY = { owner: null, reader: null };
 const INTERRUPTED = { event: 'error', data: '{"code":"interrupted"}' } as const;
@@ -14,10 +14,13 @@ export function describeStreams(current: () => StoreUnderTest): void {
   describe('streams', () => {
     let test: StoreUnderTest;
     let streams: StreamStore;
+    /** Those of another daemon. */
+    let others: StreamStore;
 
-    beforeEach(() => {
+    beforeEach(async () => {
       test = current();
       streams = test.store.streams;
+      others = (await test.another()).streams;
     });
 
     it('are counted by channel and state while they wait or run', async () => {
@@ -51,9 +54,11 @@ export function describeStreams(current: () => StoreUnderTest): void {
 
     it('creates one stream for a key, even for many callers at once, until the stream has expired', async () => {
       const many = Array.from({ length: 10 }, () => aStream({ idempotency_key: 'k' }));
-      const created = await Promise.all(many.map((stream) => streams.create(stream)));
-      expect(new Set(created.map(({ stream_id }) => stream_id))).toEqual(new Set([many[0]?.stream_id]));
-      expect(await streams.find(many[1]?.stream_id ?? '')).toBeNull();
+      const created = await callBoth(test, 10, (store, n) => store.streams.create(many[n] as NewStream));
+      const [kept, ...more] = new Set(created.map(({ stream_id }) => stream_id));
+      expect(more).toEqual([]);
+      for (const { stream_id } of many)
+        expect((await streams.find(stream_id)) !== null, stream_id).toBe(stream_id === kept);
       test.advance(TTL);
       const later = aStream({ idempotency_key: 'k' });
       expect((await streams.create(later)).stream_id).toBe(later.stream_id);
@@ -63,9 +68,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
     it('lets one caller begin the run, however many try at once, and then deletes the token', async () => {
       const stream = aStream({ token: 'a.b.c' });
       await streams.create(stream);
-      const claims = await Promise.all(
-        Array.from({ length: 20 }, () => streams.claim(stream.stream_id, NOBODY)),
-      );
+      const claims = await callBoth(test, 20, (store) => store.streams.claim(stream.stream_id, NOBODY));
       expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
       expect(await streams.find(stream.stream_id)).toMatchObject({
         state: 'running',
@@ -124,9 +127,9 @@ export function describeStreams(current: () => StoreUnderTest): void {
       await expect(streams.append(claim, [chunk(4)])).rejects.toThrow(/does not follow/);
       await expect(streams.append(claim, [chunk(6)])).rejects.toThrow(/does not follow/);
       await expect(streams.append(claim, [chunk(5), chunk(7)])).rejects.toThrow(/does not follow/);
-      expect(await streams.read(stream_id, 0)).toEqual([started(), chunk(2), chunk(3), chunk(4)]);
-      expect(await streams.read(stream_id, 3)).toEqual([chunk(4)]);
-      expect(await streams.read(stream_id, 4)).toEqual([]);
+      expect(await others.read(stream_id, 0)).toEqual([started(), chunk(2), chunk(3), chunk(4)]);
+      expect(await others.read(stream_id, 3)).toEqual([chunk(4)]);
+      expect(await others.read(stream_id, 4)).toEqual([]);
       expect(await streams.append(claim, [])).toBe(true);
       expect(await streams.find(stream_id)).toMatchObject({ state: 'running', last_event: 4 });
     });
@@ -180,7 +183,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       await streams.requestStop('unknown');
       expect(await streams.find(waiting.stream_id)).toMatchObject({ stop_requested: false });
       const { claim, stream_id } = await running();
-      await streams.requestStop(stream_id);
+      await others.requestStop(stream_id);
       expect(await streams.find(stream_id)).toMatchObject({ state: 'running', stop_requested: true });
       await streams.append(claim, ending(2));
       expect(await streams.find(stream_id)).toMatchObject({ state: 'ended', stop_requested: false });
@@ -224,11 +227,12 @@ export function describeStreams(current: () => StoreUnderTest): void {
         const { claim, stream_id } = await running();
         for (let n = 0; n < 3; n++) {
           test.advance(CLAIM_MS - 1);
-          expect(await streams.reap(INTERRUPTED)).toBe(0);
+          expect(await others.reap(INTERRUPTED)).toBe(0);
           expect(await streams.renew(claim)).toBe(true);
         }
         test.advance(CLAIM_MS);
-        expect(await streams.reap(INTERRUPTED)).toBe(1);
+        const reaped = await callBoth(test, 2, (store) => store.streams.reap(INTERRUPTED));
+        expect(reaped.sort()).toEqual([0, 1]);
         expect(await streams.renew(claim)).toBe(false);
         expect(await streams.append(claim, [chunk(2)])).toBe(false);
         expect(await streams.read(stream_id, 1)).toEqual([{ ...INTERRUPTED, id: 2 }]);

@@ -4,7 +4,7 @@ import type { Summary } from '../../src/daemon/store/sessions/summaries.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada, aSession, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { saveSession } from './store-writes.ts';
+import { callBoth, saveSession } from './store-writes.ts';
 
 const MINUTE = 60_000;
 
@@ -62,10 +62,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
     });
 
     it('lets only one of two daemons make a summary, if the backend allows two', async () => {
-      const other = (await test.peer()) ?? store;
-      const begun = await Promise.all(
-        Array.from({ length: 20 }, (_, n) => (n % 2 ? store : other).summaries.begin(tag, MINUTE)),
-      );
+      const begun = await callBoth(test, 20, ({ summaries }) => summaries.begin(tag, MINUTE));
       expect(begun.filter((token) => token !== null)).toHaveLength(1);
     });
 

@@ -86,7 +86,7 @@ export function describeToolDigests(current: () => StoreUnderTest): void {
     });
 
     it('trust only one of two first definitions that are seen at the same time', async () => {
-      const peer = (await test.peer()) ?? test.store;
+      const peer = await test.another();
       const [one, other] = await Promise.all([
         tools.observe('docs_search', 'docs', first),
         peer.toolDigests.observe('docs_search', 'docs', second),

@@ -38,8 +38,11 @@ export interface FullTurn {
 
 const FAILED = { kind: 'notify', notice: 'Sorry.', failure: 'agent_failed' } as const;
 
-/** Begins a turn on this store, in a session that is not stored yet. */
-export async function beginFullTurn(store: Store, now: number): Promise<FullTurn> {
+/**
+ * Begins a turn on this store, in a session that is not stored yet.
+ * @param reader the store in which `read` reads
+ */
+export async function beginFullTurn(store: Store, now: number, reader = store): Promise<FullTurn> {
   const session = aSession(now);
   const { session_id } = session;
   const claim = await claimSession(store, session_id);
@@ -64,15 +67,15 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     events: { claim: stream_claim as StreamClaim, events: END },
   };
   const read = async () => ({
-    session: await store.sessions.find(session_id),
-    turns: await store.sessions.turns(session_id),
-    traces: await store.traces.find(record.turn_id),
-    message: await store.inbox.find(message.id),
-    pending: await store.actions.find(changes.pending[0]?.action_id ?? ''),
-    waits: await store.waitingQuestions.ofTurn(record.turn_id),
-    answer: await store.idempotency.look(session_id, 'body'),
-    stream: await store.streams.find(stream_id),
-    events: await store.streams.read(stream_id, 0),
+    session: await reader.sessions.find(session_id),
+    turns: await reader.sessions.turns(session_id),
+    traces: await reader.traces.find(record.turn_id),
+    message: await reader.inbox.find(message.id),
+    pending: await reader.actions.find(changes.pending[0]?.action_id ?? ''),
+    waits: await reader.waitingQuestions.ofTurn(record.turn_id),
+    answer: await reader.idempotency.look(session_id, 'body'),
+    stream: await reader.streams.find(stream_id),
+    events: await reader.streams.read(stream_id, 0),
   });
   return { claim, changes, read };
 }
@@ -82,11 +85,16 @@ export function describeTurns(current: () => StoreUnderTest): void {
   describe('commitTurn', () => {
     let test: StoreUnderTest;
     let store: Store;
+    let other: Store;
 
-    beforeEach(() => {
+    beforeEach(async () => {
       test = current();
       store = test.store;
+      other = await test.another();
     });
+
+    /** Begins a turn; another daemon reads what it changes. */
+    const begin = () => beginFullTurn(store, test.now(), other);
 
     it('stores a turn, counts it and extends the session', async () => {
       const session = aSession(test.now());
@@ -108,7 +116,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores everything that a turn changes, and keeps it across a restart', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       expect(await store.commitTurn(claim, changes)).toBe('committed');
       const { session, turn, trace, events } = changes;
       const stored = await read();
@@ -151,7 +159,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores everything except the turn and its pending action if the session has ended meanwhile', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       const { session, ...rest } = changes;
       expect(await store.sessions.save(claim, session, 'new')).toBe('saved');
       await store.sessions.end(session.session_id);
@@ -168,7 +176,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('ends the claims of a key and of a finished stream, and no others', async () => {
-      const { claim, changes } = await beginFullTurn(store, test.now());
+      const { claim, changes } = await begin();
       await store.commitTurn(claim, changes);
       expect(await store.idempotency.renew(changes.answer.claim)).toBe(false);
       expect(await store.streams.renew(changes.events.claim)).toBe(false);
@@ -177,7 +185,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores nothing without a valid claim of the session', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       const before = await read();
       expect(await store.commitTurn({ ...claim, owner: 'another' }, changes)).toBe('lost');
       await store.sessions.release(claim);
@@ -185,14 +193,23 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('stores nothing if the claim of the session was taken over', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+    it('stores nothing if the claim of the session was taken over, and leaves the session to its new owner', async () => {
+      const { claim, changes, read } = await begin();
       const before = await read();
       test.advance(CLAIM_MS);
-      await claimSession(store, claim.session_tag);
+      const next = await claimSession(other, claim.session_tag);
       await renewOthers(changes);
-      expect(await store.commitTurn(claim, changes)).toBe('lost');
+      expect(await store.commitTurn(claim, { ...changes, ends_claim: true })).toBe('lost');
       expect(await read()).toEqual(before);
+      const { session, turn, trace } = changes;
+      expect(await other.commitTurn(next, { session, turn, trace })).toBe('committed');
+    });
+
+    it('stores a turn under expired claims if nobody has taken them over', async () => {
+      const { claim, changes } = await begin();
+      test.advance(CLAIM_MS);
+      expect(await store.commitTurn(claim, changes)).toBe('committed');
+      expect(await other.sessions.turns(claim.session_tag)).toEqual([changes.turn.record]);
     });
 
     it.each([
@@ -208,8 +225,16 @@ export function describeTurns(current: () => StoreUnderTest): void {
         what: 'the stream',
         lose: ({ changes: { events } }: FullTurn) => store.streams.release(events.claim),
       },
+      { what: 'the message of a dead daemon', lose: () => other.inbox.reap() },
+      {
+        what: 'the idempotency key of a dead daemon',
+        lose: ({ claim }: FullTurn) => other.idempotency.claim(claim.session_tag, 'body'),
+      },
+      { what: 'the stream of a dead daemon', lose: () => other.streams.reap({ event: 'error', data: '{}' }) },
     ])('stores nothing if the claim of $what has ended', async ({ lose }) => {
-      const turn = await beginFullTurn(store, test.now());
+      const turn = await begin();
+      test.advance(CLAIM_MS);
+      expect(await store.sessions.renew(turn.claim)).toBe(true);
       await lose(turn);
       const before = await turn.read();
       expect(await store.commitTurn(turn.claim, turn.changes)).toBe('lost');
@@ -217,7 +242,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores nothing if the message of the inbox was discarded', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       await (await test.beside()).inbox.discard(changes.reply.claim.message.id);
       const before = await read();
       expect(await store.commitTurn(claim, changes)).toBe('lost');
@@ -225,7 +250,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores a failed turn and settles its message in the same commit', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       const { turn, trace, session } = changes;
       const failed = { claim: changes.reply.claim, outcome: FAILED };
       expect(await store.commitTurn(claim, { session, turn, trace, failed })).toBe('committed');
@@ -238,7 +263,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores no failed turn if the claim of its message has ended', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       const { turn, trace, session } = changes;
       const failed = { claim: changes.reply.claim, outcome: FAILED };
       await store.inbox.settle(failed.claim, { kind: 'given_back' });
@@ -248,7 +273,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores nothing if the events do not follow the last event of their stream', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       const before = await read();
       const { events } = changes;
       const gap = { ...events, events: [{ id: 2, event: 'text_chunk' as const, data: '{}' }] };
@@ -258,7 +283,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('stores nothing if the id of the new session belongs to another session', async () => {
-      const { claim, changes, read } = await beginFullTurn(store, test.now());
+      const { claim, changes, read } = await begin();
       const former_id = changes.session.session_id;
       await store.sessions.save(claim, changes.session, 'new');
       const renamed = { ...changes.session, session_id: 'new id', former_id };
@@ -269,7 +294,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
     });
 
     it('ends the claim of the session in the same commit on request, unless the commit is refused', async () => {
-      const { claim, changes } = await beginFullTurn(store, test.now());
+      const { claim, changes } = await begin();
       expect(await store.commitTurn({ ...claim, owner: 'another' }, { ...changes, ends_claim: true })).toBe(
         'lost',
       );
@@ -279,19 +304,8 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await store.sessions.claim(claim.session_tag)).not.toBeNull();
     });
 
-    it('does not end the claim of a daemon that has taken over the session', async () => {
-      const peer = await test.peer();
-      if (peer === null) return;
-      const { claim, changes } = await beginFullTurn(store, test.now());
-      test.advance(CLAIM_MS);
-      await renewOthers(changes);
-      const next = await claimSession(peer, claim.session_tag);
-      expect(await store.commitTurn(claim, { ...changes, ends_claim: true })).toBe('lost');
-      expect(await peer.sessions.renew(next)).toBe(true);
-    });
-
     it('wakes the subscribers of the stream', async () => {
-      const { claim, changes } = await beginFullTurn(store, test.now());
+      const { claim, changes } = await begin();
       const seen: unknown[] = [];
       const { events } = changes;
       store.streams.subscribe(events.claim.stream_id, (change, added) => seen.push([change, added]));

@@ -19,7 +19,7 @@ export async function storeUnderTest(
   const store = await open();
   return {
     store,
-    peer: open,
+    another: open,
     beside: open,
     async restart() {
       await store.close();
