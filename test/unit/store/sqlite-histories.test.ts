@@ -47,7 +47,11 @@ const CLAIM: Kind<{ owner: string; ends_at: number }> = {
   expires: ({ ends_at }) => ends_at,
   isVolatile: true,
 };
-const RING: Ring<{ id: string; n: number }> = {
+interface Logged {
+  id: string;
+  n: number;
+}
+const RING: Ring<Logged> = {
   ...{ name: 'ring', max: 1000, retention_ms: 1e9 },
   ids: ({ id }) => [id],
 };
@@ -71,7 +75,7 @@ interface Stored {
 class Model implements Steps {
   readonly #time: { now: number };
   readonly #documents: Map<string, Stored>;
-  readonly #logged: unknown[];
+  readonly #logged: Logged[];
   /** The documents that were written. */
   readonly touched = new Set<string>();
 
@@ -148,12 +152,16 @@ class Model implements Steps {
   }
 
   log<R>(_ring: Ring<R>, record: R): void {
-    this.#logged.push(record);
+    this.#logged.push(record as Logged);
     this.touched.add('ring');
   }
 
-  get logged(): readonly unknown[] {
+  get logged(): readonly Logged[] {
     return this.#logged;
+  }
+
+  unlog(id: string): void {
+    this.#logged.splice(0, this.#logged.length, ...this.#logged.filter((record) => record.id !== id));
   }
 
   all<T>(kind: Kind<T, unknown>): Entry<T>[] {
@@ -427,6 +435,14 @@ class World {
     else await work;
   }
 
+  /** Deletes records. */
+  async unlog(): Promise<void> {
+    const { random } = this;
+    const meant = random.pick(this.keys);
+    await random.pick([this.daemon, this.command]).kernel.unlog(RING, ({ id }) => id === meant);
+    this.durable.unlog(meant);
+  }
+
   /** A new daemon. Claims end with the process; a command's may be found again. */
   async restart(): Promise<void> {
     const { daemon } = this;
@@ -529,12 +545,14 @@ class World {
       for await (const entry of kernel.scan(THING)) scanned.push(entry);
       scanned.sort((one, other) => (one.key < other.key ? -1 : 1));
       const logged = await kernel.found(RING, { limit: 10_000 });
-      return [await kernel.step(work(isDaemon ? CLAIMS : [])), scanned, logged];
+      const named = await kernel.found(RING, { id: 'a', limit: 2 });
+      return [await kernel.step(work(isDaemon ? CLAIMS : [])), scanned, logged, named];
     };
     const wanted = (isDaemon: boolean) => [
       work(isDaemon ? CLAIMS : [])(this.durable),
       this.durable.all(THING),
       this.durable.logged,
+      this.durable.logged.filter(({ id }) => id === 'a').slice(-2),
     ];
     expect(await see(this.daemon), `${where}: the daemon`).toEqual(wanted(true));
     if (this.random.chance(0.5))
@@ -571,6 +589,7 @@ async function play(seed: number): Promise<void> {
     for (let n = 0; n < 40; n++) {
       await (random.chance(0.15) ? world.alone() : world.batch());
       if (random.chance(0.1)) await world.together();
+      if (random.chance(0.1)) await world.unlog();
       if (random.chance(0.06)) await world.restart();
       if (random.chance(0.1)) await world.replaceCommand();
       await world.expectSame(`HISTORY_SEED=${seed}, batch ${n}`);

@@ -4,13 +4,10 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { Kind, Ring, Tx } from '../../../src/daemon/store/kernels/kernel.ts';
-import { MemoryKernel, MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openDatabase } from '../../../src/daemon/store/kernels/sqlite/database.ts';
 import { SqliteKernel, type SqliteKernelParts } from '../../../src/daemon/store/kernels/sqlite/kernel.ts';
 import { prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { hashOf } from '../../../src/daemon/store/kernels/sqlite/table.ts';
-import { effort } from '../../support/effort.ts';
-import { seededRandom } from '../../support/random.ts';
 import { failingToRead } from './failing-connection.ts';
 import { connectTo, fastStateDirectory, stateDirectory } from './state-directory.ts';
 
@@ -471,84 +468,6 @@ it('reads the end of a long list once', async () => {
   expect(await lastTwo()).toEqual([item(598), item(599)]);
   await kernel.step((tx) => tx.append(long, 'a', [item(600)]));
   expect(await lastTwo()).toEqual([item(599), item(600)]);
-});
-
-const RUNS = Number(process.env.KERNEL_RUNS ?? effort(6, 15));
-const COMMANDS = 120;
-
-it('after any steps, the daemon, a command and a new process see what the memory kernel sees', {
-  timeout: 60_000 + RUNS * 2000,
-}, async () => {
-  const random = seededRandom(11);
-  const keys = ['a', 'b', 'c', 'd', 'e'];
-  const groups = [null, 'x', 'y'];
-  for (let run = 0; run < RUNS; run++) {
-    const all = fixture({ journalBounds: { length: 300, bite: 1 } }, join(fastStateDirectory(), 'agentd.db'));
-    const model = new MemoryKernel(new MemoryState(), { now: () => all.time.now });
-    let daemon = all.kernel;
-    const command = all.open(false).kernel;
-    const see = async (kernel: SqliteKernel | MemoryKernel) => {
-      const scanned: unknown[] = [];
-      for await (const entry of kernel.scan(THING)) scanned.push(entry);
-      scanned.sort((one, other) => ((one as { key: string }).key < (other as { key: string }).key ? -1 : 1));
-      const seen = await kernel.step((tx) => [
-        keys.map((key) => [
-          tx.get(THING, key),
-          tx.items(THING, key),
-          tx.items(THING, key, 2),
-          tx.items(THING, key, -2),
-        ]),
-        ['x', 'y'].map((group) => [tx.first(THING, `group ${group}`, 3), tx.count(THING, `group ${group}`)]),
-        ['x', 'y'].map((wide) => tx.first(THING, `wide ${wide}`, 3)),
-      ]);
-      return [
-        scanned,
-        seen,
-        await kernel.found(RING, { limit: 10 }),
-        await kernel.found(RING, { id: 'a', limit: 2 }),
-      ];
-    };
-    for (let n = 0; n < COMMANDS; n++) {
-      const key = random.pick(keys);
-      const choice = random.below(100);
-      const thing = aThing(n, {
-        group: random.pick(groups),
-        wide: random.pick(groups),
-        ends_at: random.chance(0.3) ? all.time.now + random.below(50) : null,
-      });
-      const work = (kernel: SqliteKernel | MemoryKernel) =>
-        kernel.step((tx) => {
-          if (choice < 45) tx.put(THING, key, thing);
-          else if (choice < 55) tx.delete(THING, key);
-          else if (choice < 70 && tx.get(THING, key) !== null) tx.append(THING, key, [n, n + 1]);
-          else if (choice < 73 && tx.get(THING, key) !== null) tx.rewrite(THING, key, [n]);
-          else if (choice < 78) tx.log(RING, { id: key });
-          else if (choice < 81) {
-            tx.put(THING, key, thing);
-            throw new RangeError('fails');
-          }
-        });
-      const acting = random.chance(0.25) ? command : daemon;
-      const results = await Promise.allSettled([work(acting), work(model)]);
-      expect(results[0]?.status).toBe(results[1]?.status);
-      if (choice >= 81 && choice < 90) all.time.now += random.below(30);
-      else if (choice >= 90 && choice < 93)
-        await daemon.write(() => daemon.journal.deleteExpired(3, all.time.now));
-      else if (choice >= 93 && choice < 95)
-        await daemon.write(() => daemon.journal.shorten(0, 2, all.time.now));
-      else if (choice >= 95 && choice < 96) await command.write(() => command.journal.empty(all.time.now));
-      else if (choice >= 96 && choice < 97) {
-        await daemon.close();
-        daemon = all.open(true).kernel;
-      } else if (choice >= 97)
-        for (const kernel of [daemon, model]) await kernel.unlog(RING, ({ id }) => id === key);
-      const expected = await see(model);
-      expect(await see(daemon), `run ${run}, command ${n}: the daemon`).toEqual(expected);
-      if (n % 5 === 0) expect(await see(command), `run ${run}, command ${n}: the command`).toEqual(expected);
-      if (n % 20 === 0)
-        expect(await see(all.open(false).kernel), `run ${run}: a new process`).toEqual(expected);
-    }
-  }
 });
 
 it('a document that another process has moved out of the journal can be deleted, created again and changed', async () => {
