@@ -1,7 +1,6 @@
 import { version } from '../daemon/admin/program.ts';
 import { EXIT } from './cli-error.ts';
 import { ensureHome } from './ensure-home.ts';
-import { programHelp } from './help.ts';
 
 /**
  * The entry point, and the only module that ends the process. After a command it sets the exit code and lets the
@@ -26,6 +25,7 @@ const only = argv.length === 1 ? argv[0] : undefined;
 if (only === '--version' || only === '-V') {
   process.stdout.write(`${version()}\n`);
 } else if (only === '--help' || only === '-h') {
+  const { programHelp } = await import('./help.ts');
   process.stdout.write(programHelp());
 } else {
   const { runProgram } = await import('./program.ts');
