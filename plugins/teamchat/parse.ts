@@ -166,11 +166,10 @@ function parseEdit(payload: Fields, event: Fields, us: ReadonlySet<string>): Par
   const before = asFields(event.previous_message);
   if (!WRITTEN.includes(message.subtype) || isOfBot(message, us))
     return nothing('a change that no person made');
-  if (asFields(message.edited).ts === undefined || message.text === before.text)
-    return nothing('a change of something other than the text');
+  if (message.text === before.text) return nothing('a change of something other than the text');
   const ids = readIds(payload, { ...event, ...message }, isDirectMessage(event));
   if (ids === null) return nothing('a change whose ids are not as documented');
-  const editor = asFields(message.edited).user;
+  const { user: editor = message.user } = asFields(message.edited);
   if (editor !== message.user) return nothing('a change that the author did not make');
   const text = wordsFor({ ...message, type: 'message' }, us);
   if (text === '' || isTooLong(text)) return nothing('a change to a text that is empty or too long');

@@ -269,6 +269,13 @@ describe('a delivery', () => {
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
+  it('with another text is an edit, also without a member that says who edited it', () => {
+    const { event } = sample('message-changed') as { event: Sample };
+    const { edited: _, ...message } = event.message as Sample;
+    const changed = { ...sample('message-changed'), event: { ...event, message } };
+    expect(parse(changed, null)).toMatchObject({ kind: 'edit', edited: { text: 'hello @U061F7AUR' } });
+  });
+
   it('with an edit that leaves no usable text is ignored', () => {
     const edit = (text: unknown) => {
       const { event } = sample('message-changed') as { event: Sample };
