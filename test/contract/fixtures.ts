@@ -134,6 +134,7 @@ export function aWaitingQuestion(
     link_key: `${platform}:jwt:${user_id}`,
     message: { ...message, session_id, rerun: { turn_id, message_id: null, received_at: 1 } },
     ttl_ms: HOUR,
+    unlinked_at: null,
     ...rest,
   };
 }

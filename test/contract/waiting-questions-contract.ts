@@ -70,6 +70,18 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       expect(await waits(turn_id)).toBe(false);
     });
 
+    it('is run again at once if its user was linked while its run was going on', async () => {
+      const unlinked_at = test.now();
+      test.advance(1);
+      await link();
+      const turn_id = await ask({ unlinked_at });
+      expect(await queued()).toMatchObject([{ rerun: { turn_id, person: ada } }]);
+      expect(await waits(turn_id)).toBe(false);
+      // The run acted for the person of a link, or there was a link that it could not use.
+      for (const at of [null, test.now() + 1]) expect(await waits(await ask({ unlinked_at: at }))).toBe(true);
+      expect(await queued()).toHaveLength(1);
+    });
+
     it('survives a restart before and after the sign-in', async () => {
       const turn_id = await ask();
       store = await test.restart();
@@ -222,8 +234,8 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       };
 
       /** A turn in a group whose reply still needs a sentence. @returns the claim of its message */
-      async function askInGroup(): Promise<InboxClaim> {
-        const question = aWaitingQuestion(session);
+      async function askInGroup(members: Partial<NewWaitingQuestion> = {}): Promise<InboxClaim> {
+        const question = aWaitingQuestion(session, members);
         const id = question.message.rerun.turn_id;
         const { session_id } = session;
         await store.inbox.enqueue([anInboxMessage({ id, session_id, queue: session_id })]);
@@ -262,6 +274,15 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
         expect(await texts()).toEqual([]);
         if (again) await store.inbox.settle(again, { kind: 'sent' });
         expect(await texts()).toMatchObject([{ queue: 'group', reply: 'answered privately' }]);
+      });
+
+      it('is run again in the private chat if its user was linked while its run was going on', async () => {
+        const unlinked_at = test.now();
+        await link();
+        const claim = await askInGroup({ unlinked_at });
+        expect([await waits(claim.message.id), await queued()]).toEqual([true, []]);
+        await store.inbox.completeSignIn(claim, { reply: 'Hint.', begins_at: null, private_run });
+        expect(await queued()).toMatchObject([{ session_id: 'chat:u1', rerun: { person: ada } }]);
       });
 
       it('is never run again in the group', async () => {

@@ -214,7 +214,7 @@ class PushOutlet implements Outlet {
     if (end.answered) {
       const { response, question, sign_in, written_for } = end.reply;
       const { waiting_text = null, hint = null } = sign_in ?? {};
-      const waits = waiting_text === null ? null : this.#waiting(waiting_text);
+      const waits = waiting_text === null ? null : this.#waiting(waiting_text, written_for === undefined);
       const reply = {
         ...{ claim, text: response, question: question?.stored ?? null },
         ...(hint === null ? {} : { sign_in: hint }),
@@ -241,7 +241,7 @@ class PushOutlet implements Outlet {
   }
 
   /** The second run of the message, which waits for the sign-in of its sender. Null if its `reply_to` cannot be opened. */
-  #waiting(text: string): NewWaitingQuestion | null {
+  #waiting(text: string, isNobodys: boolean): NewWaitingQuestion | null {
     const { clock, seal, settings } = this.#services;
     const { id: turn_id, message, session_id, ...first } = this.#claim.message;
     const reply_to = openReplyTo(seal, turn_id, first.reply_to);
@@ -258,6 +258,7 @@ class PushOutlet implements Outlet {
         rerun: { turn_id, message_id, received_at },
       },
       ttl_ms: settings.SIGN_IN_WAIT_SECONDS * 1000,
+      unlinked_at: isNobodys ? first.first_run_at : null,
     };
   }
 

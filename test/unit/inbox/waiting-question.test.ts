@@ -184,6 +184,29 @@ describe('a question that needs sign-in, in a private chat', () => {
     expect(turns).toHaveLength(1);
   });
 
+  it('is answered for a person who signs in while its run is going on', async () => {
+    await start();
+    during = async () => {
+      during = async () => {};
+      await linkQuietly('ada');
+    };
+    const [reply, answer] = await write('orders');
+    expect(reply).toMatch(AT);
+    expect(isSaid(answer ?? '', 'ada')).toBe(true);
+    expect(turns.map(({ person }) => person?.email)).toEqual([undefined, 'ada@example.com']);
+  });
+
+  it('is not run again at once if its run already acted for the person', async () => {
+    await start();
+    await signIn();
+    refuses = true;
+    during = async () => {
+      await linkQuietly('ada');
+    };
+    await write('orders');
+    expect(turns.map(({ person }) => person?.email)).toEqual(['ada@example.com']);
+  });
+
   it('acts for the person who signed in, or for nobody', async () => {
     await start();
     await write('orders');

@@ -7,6 +7,7 @@ import { CLAIMS, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from '../cla
 import { noteSentAnswer } from '../feedback.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { checkMessage } from '../limits/guard.ts';
+import { answerIfLinked } from '../links/links.ts';
 import { moveQuestion } from '../links/waiting-questions.ts';
 import type { TurnChanges } from '../sessions/turns.ts';
 import { stepsOf } from '../steps.ts';
@@ -210,7 +211,8 @@ function completeSignIn(
   const asked = question && { ...question, begins_at: begins_at ?? question.begins_at };
   const completed = { ...message, reply, question: asked };
   putMessage(tx, { ...stored, message: completed });
-  moveQuestion(tx, message.id, private_run);
+  const link_key = moveQuestion(tx, message.id, private_run);
+  if (link_key !== null) answerIfLinked(tx, link_key);
   return completed;
 }
 

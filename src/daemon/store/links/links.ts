@@ -5,7 +5,7 @@ import { type NewLinkNotice, putNotice } from './link-notices.ts';
 import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 import { noteSiteSession } from './site-sessions.ts';
-import { answerQuestion, endQuestion } from './waiting-questions.ts';
+import { answerLinked, answerQuestion, endQuestion } from './waiting-questions.ts';
 
 /**
  * Link records (agentd-identity(7), "Links"): which token belongs to a channel's user. The keys have the documented
@@ -262,6 +262,12 @@ export function putLink(
   });
   if (alias !== null || (kept !== null && tx.get(ALIAS, kept.alias)?.key === key))
     tx.put(ALIAS, (alias ?? (kept as LinkAlias)).alias, { key, expires_at });
+}
+
+/** Takes the question that waits for a link under this key, if the link was made while its run was going on. */
+export function answerIfLinked(tx: Tx, key: string): void {
+  const link = tx.get(LINK, key);
+  if (link !== null) answerLinked(tx, link);
 }
 
 /** Deletes a link, and the alias that leads to it. */

@@ -5,6 +5,7 @@ import { seenMessage } from '../inbox/seen.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { findSession } from '../sessions/session-document.ts';
 import { stepsOf } from '../steps.ts';
+import type { StoredLink } from './links.ts';
 
 /**
  * Questions that wait until their sender signs in (agentd-identity(7), "The question waits"). A question is stored with
@@ -33,9 +34,13 @@ export interface WaitingQuestion {
 }
 
 /** A question to store with its turn. */
-export type NewWaitingQuestion = Omit<WaitingQuestion, 'expires_at'> & { ttl_ms: number };
+export type NewWaitingQuestion = Omit<WaitingQuestion, 'expires_at'> & {
+  ttl_ms: number;
+  /** When the run of the turn began, by the store's clock, if it acted for nobody; otherwise null. */
+  unlinked_at: number | null;
+};
 
-interface StoredQuestion extends WaitingQuestion {
+interface StoredQuestion extends WaitingQuestion, Pick<NewWaitingQuestion, 'unlinked_at'> {
   session_tag: string;
   /** Whether it was asked in a group. It is not run again there, so it must first be moved (`moveQuestion`). */
   in_group: boolean;
@@ -78,7 +83,7 @@ export function waitingQuestionStore(kernel: Kernel): WaitingQuestionStore {
  */
 export function keepQuestion(
   tx: Tx,
-  { link_key, message, ttl_ms }: NewWaitingQuestion,
+  { link_key, message, ttl_ms, unlinked_at }: NewWaitingQuestion,
   session_tag: string,
 ): void {
   const session = findSession(tx, session_tag)?.session;
@@ -87,7 +92,7 @@ export function keepQuestion(
   const isOlder = other !== null && other.message.rerun.received_at > message.rerun.received_at;
   if (session === undefined || isOlder || deleted_by.includes(link_key)) return;
   tx.put(WAITING_QUESTION, link_key, {
-    ...{ link_key, message, session_tag, session_created_at: session.created_at },
+    ...{ link_key, message, unlinked_at, session_tag, session_created_at: session.created_at },
     ...{ in_group: message.message?.shared === true, is_moved: false },
     expires_at: tx.now + ttl_ms,
   });
@@ -102,19 +107,31 @@ export function endTurnQuestion(tx: Tx, turn_id: string): void {
   for (const { key } of tx.first(WAITING_QUESTION, `turn ${turn_id}`, 1)) tx.delete(WAITING_QUESTION, key);
 }
 
-/** Moves the second run of a question from a group to the private chat of its sender. Null: ends the question. */
-export function moveQuestion(tx: Tx, turn_id: string, to: SignInHinted['private_run']): void {
+/**
+ * Moves the second run of a question from a group to the private chat of its sender. Null: ends the question.
+ * @returns the key of its sender's link; null if the question does not wait
+ */
+export function moveQuestion(tx: Tx, turn_id: string, to: SignInHinted['private_run']): string | null {
   const [found] = tx.first(WAITING_QUESTION, `turn ${turn_id}`, 1);
-  if (found === undefined) return;
+  if (found === undefined) return null;
   const { key, doc } = found;
   const { message: question } = doc;
   if (to === null || question.message === null) {
     tx.delete(WAITING_QUESTION, key);
-    return;
+    return null;
   }
   const { channel_id, ...own } = to;
   const message = { ...question.message, shared: false, thread_id: to.session_id, channel_id };
   tx.put(WAITING_QUESTION, key, { ...doc, is_moved: true, message: { ...question, ...own, message } });
+  return key;
+}
+
+/** Takes the question of a user who was linked while its run was going on, which did not know of the link. */
+export function answerLinked(tx: Tx, { key, person, how, made_at }: StoredLink): void {
+  const question = tx.get(WAITING_QUESTION, key);
+  const { unlinked_at = null, in_group = false, is_moved = false } = question ?? {};
+  if (unlinked_at === null || made_at === null || made_at < unlinked_at) return;
+  if (!in_group || is_moved) answerQuestion(tx, { key, person, by_operator: how === 'operator' }, null);
 }
 
 /**

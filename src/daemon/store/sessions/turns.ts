@@ -21,6 +21,7 @@ import type { InboxBounds } from '../inbox/inbox-document.ts';
 import { heldMessage, settleStored, storeReply } from '../inbox/inbox-steps.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
+import { answerIfLinked } from '../links/links.ts';
 import { isSignedOut } from '../links/sign-out-marks.ts';
 import { keepQuestion, type NewWaitingQuestion } from '../links/waiting-questions.ts';
 import { stepsOf } from '../steps.ts';
@@ -175,7 +176,10 @@ function commitTurn(
       for (const { action_id } of pending) withdrawActions(tx, { action_id });
   }
   if (changes.answered_question !== undefined) closeAnswered(tx, changes.answered_question);
-  if (waits && isStored) keepQuestion(tx, waits, claim.session_tag);
+  if (waits && isStored) {
+    keepQuestion(tx, waits, claim.session_tag);
+    answerIfLinked(tx, waits.link_key);
+  }
   if (events) appendEvents(tx, events.claim.stream_id, events.events);
   if (changes.ends_claim) endSessionClaim(tx, claim.session_tag);
   return isStored ? 'committed' : 'session_ended';
