@@ -7,10 +7,10 @@ import { PostgresKernel } from '../../../src/daemon/store/kernels/postgres/kerne
 import { openPostgresStore } from '../../../src/daemon/store/kernels/postgres/store.ts';
 import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { anAction, anInboxMessage, aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { anAction, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { claimSession, saveSession } from '../../contract/store-writes.ts';
 import { effort } from '../../support/effort.ts';
-import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../../support/person-world.ts';
+import { aResident, fillAsUser, PLATFORM } from '../../support/person-world.ts';
 import { Postgres, withoutPostgres } from '../../support/postgres.ts';
 
 const log = { debug() {} };
@@ -66,54 +66,6 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
         }
       },
     );
-
-    it('nothing is lazy but the hits of limits, and the verdicts about messages without an id', async () => {
-      const lazy = new Set<string>();
-      const durable = new Set<string>();
-      let method = '';
-      const { step } = PostgresKernel.prototype;
-      vi.spyOn(PostgresKernel.prototype, 'step').mockImplementation(function (
-        this: PostgresKernel,
-        work,
-        options,
-      ) {
-        (options?.lazy ? lazy : durable).add(method);
-        return step.call(this, work, options) as never;
-      });
-      /** Notes which method a step belongs to: steps begin before a method returns for the first time. */
-      const noting = <T extends object>(part: T, of: string): T =>
-        new Proxy(part, {
-          get(target, name) {
-            const value: unknown = Reflect.get(target, name);
-            const path = `${of}${String(name)}`;
-            if (typeof value === 'function')
-              return (...args: unknown[]) => {
-                method = path;
-                return value.apply(target, args) as unknown;
-              };
-            return typeof value === 'object' && value !== null ? noting(value, `${path}.`) : value;
-          },
-        });
-      const store = noting(await open(), '');
-      for (const resident of [aResident('Ada'), aResident('Bob')]) {
-        await fillAsPerson(store, time, resident);
-        await fillAsUser(store, time, resident);
-      }
-      const of = { key: 'u', platform: 'chat', user_id: 'u', person: null, address: null };
-      const message = { user: of, session_id: 's', text: 'hash', sent_at: null };
-      await store.guard.check({ ...message, message_id: null }, GUARD_LIMITS);
-      expect(lazy).toEqual(new Set(['guard.check', 'limits.hit']));
-      expect([...durable]).toEqual(
-        expect.arrayContaining([
-          ...['actions.start', 'commitTurn', 'idempotency.claim', 'inbox.enqueue', 'links.put'],
-          ...['sessions.save', 'streams.append', 'streams.claim', 'streams.create'],
-        ]),
-      );
-      lazy.clear();
-      durable.clear();
-      await store.guard.check({ ...message, message_id: 'm1' }, GUARD_LIMITS);
-      expect([lazy.size, durable.size]).toEqual([0, 1]);
-    });
   });
 
   it('lets the next owner of a session find each action that the last one has started', async () => {
