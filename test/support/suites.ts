@@ -41,11 +41,11 @@ const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'tes
  * call, or start many processes. `npm test` runs them, `npm run test:unit` does not.
  */
 export const SLOW = [
+  'test/contract/interrupted-erase.test.ts',
   'test/contract/kernel-postgres.test.ts',
   'test/contract/postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
   'test/contract/redis-connect.test.ts',
-  'test/contract/redis-erase.test.ts',
   'test/contract/redis-failures.test.ts',
   'test/contract/redis-slot.test.ts',
   'test/contract/redis.test.ts',

@@ -5,6 +5,7 @@ import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { StoreLocked, StoreMissing } from '../../../src/daemon/store/failures.ts';
 import { isServed, openStore, restoreStore } from '../../../src/daemon/store/open.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
+import { aStream } from '../../contract/fixtures.ts';
 import { stateDirectory } from './state-directory.ts';
 
 it('openStore opens the database in STATE_DIR, and reports its path', async () => {
@@ -29,11 +30,14 @@ it('openStore drops the unfinished claims of an earlier daemon, and keeps the an
   await first.idempotency.claim('unfinished', 'body');
   const finished = await first.idempotency.claim('finished', 'body');
   if (finished.outcome === 'new') await first.idempotency.finish(finished.claim, answer, 60_000);
+  await first.streams.create(aStream({ stream_id: 'running' }));
+  await first.streams.claim('running', { owner: null, reader: null });
   await first.close();
   const second = await openStore(settings, { role: 'daemon', clock: systemClock });
   onTestFinished(() => second.close());
   expect(await second.idempotency.look('unfinished', 'another body')).toEqual({ outcome: 'new' });
   expect(await second.idempotency.claim('finished', 'body')).toEqual({ outcome: 'done', answer });
+  expect(await second.streams.reap({ event: 'error', data: '{"code":"interrupted"}' })).toBe(1);
 });
 
 it('a symbolic link to a store is the same store: one daemon at a time, and its copies are next to the file', async () => {
