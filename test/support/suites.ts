@@ -24,7 +24,6 @@ export const THOROUGH = [
   'test/e2e/resilience-platforms.test.ts',
   'test/e2e/resilience-writes.test.ts',
   'test/e2e/upgrade.test.ts',
-  'test/unit/store/failing-writes.test.ts',
   'test/unit/store/small-disk.test.ts',
   'test/unit/tools/openapi/real-documents.test.ts',
 ];
@@ -59,7 +58,6 @@ export const SLOW = [
   'test/unit/inbox/outage-matrix.test.ts',
   'test/unit/inbox/work.test.ts',
   'test/unit/renewal/issuer.test.ts',
-  'test/unit/store/failing-writes.test.ts',
   'test/unit/store/held-lock.test.ts',
   'test/unit/store/killed-writer.test.ts',
   'test/unit/store/limits.test.ts',
