@@ -6,16 +6,10 @@ import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/ker
 import { aSession } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { findCanaries } from '../../support/canary.ts';
-import {
-  aResident,
-  fillAsPerson,
-  fillAsUser,
-  PLATFORM,
-  speakInThread,
-  THREAD,
-} from '../../support/person-world.ts';
+import { aResident, fillAsPerson, fillAsUser, PLATFORM, speakInThread } from '../../support/person-world.ts';
 
-// agentd-person(1): after an erasure, no file of the store contains a byte of the person's data.
+// agentd-person(1): after an erasure, no file of the store contains a byte of the person's data. That the data of
+// others stays is in test/contract.
 
 const clock = { now: () => Date.UTC(2030, 0, 1) };
 const ada = aResident('Ada');
@@ -49,7 +43,7 @@ function found(name: string): string[] {
 }
 
 describe('an erasure while a daemon runs', () => {
-  it('leaves no byte of the person in any file of the store, and does not change the data of others', async () => {
+  it('leaves no byte of the person in any file of the store, and the words of others in the index of memories', async () => {
     for (let round = 0; round < 2; round++) {
       for (const one of round === 0 ? [ada, bob] : []) {
         await fillAsPerson(daemon, clock.now(), one);
@@ -86,19 +80,8 @@ describe('an erasure while a daemon runs', () => {
     await daemon.check();
     expect(found(ada.canary)).toEqual([]);
 
-    expect(await daemon.sessions.turns(`s-${bob.canary}`)).toHaveLength(2);
-    expect(await daemon.sessions.turns(THREAD)).toMatchObject([{ user_id: bob.user_id }]);
-    expect(await daemon.memories?.list({ key: bob.person, alias: null })).toMatchObject([
-      { text: `remember${bob.canary}` },
-    ]);
     const query = { text: `remember${bob.canary}`, words: 'every', limit: 5 } as const;
     expect(await daemon.memories?.search({ key: bob.person, alias: null }, query)).toHaveLength(1);
-    expect(await daemon.streams.read(`st-${bob.canary}`, 0)).toHaveLength(1);
-    expect(await daemon.summaries.find(`dm:${bob.user_id}`, `${PLATFORM}:${bob.user_id}`)).not.toBeNull();
-    expect(await daemon.links.get(`${PLATFORM}:jwt:${bob.user_id}`)).not.toBeNull();
-    expect(
-      (await daemon.inbox.list({ states: ['waiting'], limit: 5 })).map((one) => one.message?.user_id),
-    ).toEqual([bob.user_id]);
   });
 
   it('leaves no word in the index of memories, and no copy of a row that was moved between pages', async () => {
