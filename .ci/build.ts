@@ -1,8 +1,8 @@
 /**
- * Builds `dist`: the program and its types, its data files, the scripts for browsers, and the pages for man(1). The
- * build is written to a temporary directory, which replaces `dist` when it is complete. A failed build therefore
- * changes nothing, and a daemon that runs from `dist` misses its files only for an instant. If no input has changed since
- * the last build, there is nothing to do; delete `dist` to build anyway.
+ * Builds `dist`: the program and its types, its data files, the scripts for browsers and shells, and the pages for
+ * man(1). The build is written to a temporary directory, which replaces `dist` when it is complete. A failed build
+ * therefore changes nothing, and a daemon that runs from `dist` misses its files only for an instant. If no input has
+ * changed since the last build, there is nothing to do; delete `dist` to build anyway.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -46,6 +46,7 @@ async function build(): Promise<void> {
       const isNoSource = (path: string) => !path.endsWith('.ts');
       cpSync(join(ROOT, 'src'), join(next, 'src'), { recursive: true, filter: isNoSource });
       await bundleBrowserFiles(join(next, 'plugins/webchat'));
+      await writeCompletions(join(next, 'src/cli/completion'));
       writeMdocPages(join(next, 'man'));
       writeFileSync(join(next, STAMP), inputs);
       if (existsSync(DIST)) renameSync(DIST, join(work, 'old'));
@@ -56,6 +57,15 @@ async function build(): Promise<void> {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** Writes the completion script of each shell. The modules are imported only here, because they import all commands. */
+async function writeCompletions(directory: string): Promise<void> {
+  const { SCRIPTS } = await import('../src/cli/completion/scripts.ts');
+  const { readVocabulary } = await import('../src/cli/completion/vocabulary.ts');
+  const vocabulary = await readVocabulary();
+  for (const [shell, makeScript] of Object.entries(SCRIPTS))
+    writeFileSync(join(directory, `agentd.${shell}`), makeScript(vocabulary));
 }
 
 function hashFiles(paths: readonly string[]): string {

@@ -15,6 +15,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { SCRIPTS } from '../../src/cli/completion/scripts.ts';
+import { readVocabulary } from '../../src/cli/completion/vocabulary.ts';
 import { startAgentd } from '../support/daemon.ts';
 import { isThorough } from '../support/effort.ts';
 
@@ -54,6 +56,14 @@ it('a build replaces the previous build, and leaves no other files', () => {
   ])
     expect(existsSync(join(copy, 'dist', file)), file).toBe(true);
   expect(existsSync(join(copy, 'dist/man/agentd.1'))).toBe(true);
+});
+
+it('a build contains the completion script of each shell, made from the sources', async () => {
+  const vocabulary = await readVocabulary();
+  for (const [shell, makeScript] of Object.entries(SCRIPTS))
+    expect(readFileSync(join(copy, 'dist/src/cli/completion', `agentd.${shell}`), 'utf8')).toBe(
+      makeScript(vocabulary),
+    );
 });
 
 it('a build contains its commit, even if nothing else has to be built', () => {

@@ -1,9 +1,9 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { usageError } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
-import { bashCompletion, fishCompletion, zshCompletion } from '../completion/scripts.ts';
+import { SCRIPTS } from '../completion/scripts.ts';
 import { readVocabulary } from '../completion/vocabulary.ts';
 
-const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 const SHELLS = Object.keys(SCRIPTS) as (keyof typeof SCRIPTS)[];
 
 export const command = defineCommand({
@@ -21,6 +21,15 @@ export const command = defineCommand({
     const name = SHELLS.find((known) => known === shell);
     if (name === undefined)
       throw usageError(`there is no completion for '${shell}'`, `Use one of: ${SHELLS.join(', ')}.`);
-    out.write(SCRIPTS[name](await readVocabulary()));
+    out.write(readBuilt(name) ?? SCRIPTS[name](await readVocabulary()));
   },
 });
+
+/**
+ * The script that the build has written next to the built module, because shells ask for it at each start, and it takes
+ * all commands to make one. Null if this is the source.
+ */
+function readBuilt(shell: string): string | null {
+  const file = new URL(`../completion/agentd.${shell}`, import.meta.url);
+  return existsSync(file) ? readFileSync(file, 'utf8') : null;
+}

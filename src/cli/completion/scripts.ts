@@ -1,7 +1,7 @@
 import { type OptionWords, type ValueKind, type Vocabulary, valueCases, type Word } from './vocabulary.ts';
 
 /** The completion script for bash 3.2 and later, with or without the package bash-completion. */
-export function bashCompletion(vocabulary: Vocabulary): string {
+function bashCompletion(vocabulary: Vocabulary): string {
   const { commands, paths, valued } = vocabulary;
   const words = commands.map(({ at, next, options }) => {
     const flags = options.flatMap((option) => option.flags);
@@ -76,7 +76,7 @@ complete -F _agentd agentd
 }
 
 /** The completion script for zsh 5. It is sourced after compinit, or stored as `_agentd` in a folder of fpath. */
-export function zshCompletion(vocabulary: Vocabulary): string {
+function zshCompletion(vocabulary: Vocabulary): string {
   const { commands, paths, valued } = vocabulary;
   const words = commands.map(({ at, next, options }) => {
     const flags = options.flatMap((option) =>
@@ -168,7 +168,7 @@ function described({ word, sentence }: Word): string {
 }
 
 /** The completion script for fish 3 and later. */
-export function fishCompletion({ commands, paths, valued }: Vocabulary): string {
+function fishCompletion({ commands, paths, valued }: Vocabulary): string {
   const [program] = commands;
   const common = new Set(program?.options.map(({ flags }) => flags.join()));
   const lines = commands.flatMap(({ at, next, options, args }) => [
@@ -237,3 +237,6 @@ function valuesFor(kind: ValueKind): string {
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
+
+/** Makes the script of each shell. */
+export const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
