@@ -205,6 +205,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
   };
   const { hints, scrub, forgetMemories, maintenance, ...own } = parts;
   const rings = traceRings(bounds);
+  const allRings = [rings.answered, rings.refused, LINES];
   return {
     description: kernel.description,
     sessions: sessionStore(kernel),
@@ -225,7 +226,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     linkNotices: linkNoticeStore(kernel),
     linkRenewals: linkRenewalStore(kernel),
     outages: outageStore(kernel),
-    persons: personStore(kernel, rings, scrub, forgetMemories),
+    persons: personStore(kernel, rings, () => scrub(allRings), forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
     signOutEnds: signOutEndStore(kernel),
     recordings: recordingStore(kernel, bounds),
@@ -235,7 +236,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     ...turnSteps(kernel, bounds, rings),
     ...tokenSteps(kernel),
     ...own,
-    maintenance: maintenance([rings.answered, rings.refused, LINES]),
+    maintenance: maintenance(allRings),
     close: () => kernel.close(),
   };
 }

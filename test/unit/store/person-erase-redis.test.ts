@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
 import { FilesNotRewritten } from '../../../src/daemon/store/persons/persons.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { anAction, aSession } from '../../contract/fixtures.ts';
+import { anAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { findCanaries } from '../../support/canary.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, speakInThread } from '../../support/person-world.ts';
@@ -26,7 +26,17 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
   const open = () => openRedisStore({ url: redis.url, traceRetentionMs: HOUR });
 
   beforeAll(async () => {
-    redis = await startRedis(['--save', '3600 1', '--appendonly', 'yes', '--appendfsync', 'always']);
+    // Values are searched as they are dumped.
+    const plain = ['--rdbcompression', 'no', '--enable-debug-command', 'yes'];
+    redis = await startRedis([
+      '--save',
+      '3600 1',
+      '--appendonly',
+      'yes',
+      '--appendfsync',
+      'always',
+      ...plain,
+    ]);
     store = await open();
     administrator = await open();
   });
@@ -93,6 +103,31 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     ).rejects.toThrow(FilesNotRewritten);
     await redis.client.call('ACL', 'SETUSER', 'default', '+bgrewriteaof');
     expect(await inKeys(aResident('Eve').canary)).toEqual([]);
+  });
+
+  it('leaves nothing of what has expired, but was not deleted by the server yet', async () => {
+    await redis.client.call('DEBUG', 'SET-ACTIVE-EXPIRE', '0');
+    const gil = aResident('Gil');
+    const session = aSession(Date.now(), { session_id: `s-${gil.canary}`, owner: gil.person });
+    await saveSession(store, session);
+    await keepTurn(store, session, { person: gil.person, text: gil.canary }, 20);
+    await expect.poll(() => store.sessions.find(session.session_id)).toBeNull();
+    const { persons } = administrator;
+    await persons?.erase({ person: gil.person, link_keys: [] });
+    await redis.client.call('DEBUG', 'SET-ACTIVE-EXPIRE', '1');
+    await expect.poll(() => inFiles(`"text":"${gil.canary}`)).toEqual([]);
+  });
+
+  it('leaves nothing of traces that are kept no longer, but are not deleted yet', async () => {
+    const fay = aResident('Fay');
+    const trace = aTrace(null, { user_id: fay.user_id, platform: PLATFORM });
+    await store.traces.keep(trace);
+    expect(await inKeys(fay.canary)).not.toEqual([]);
+    const brief = await openRedisStore({ url: redis.url, traceRetentionMs: 20 });
+    await expect.poll(() => brief.traces.find(trace.turn_id)).toEqual([]);
+    await brief.persons?.erase({ platform: PLATFORM, user_id: fay.user_id });
+    await brief.close();
+    expect(await inKeys(fay.canary)).toEqual([]);
   });
 
   async function keepTurnOf(name: string): Promise<void> {

@@ -11,7 +11,10 @@ import { aResident, fillAsPerson, fillAsUser, PLATFORM, speakInThread } from '..
 // agentd-person(1): after an erasure, no file of the store contains a byte of the person's data. That the data of
 // others stays is in test/contract.
 
-const clock = { now: () => Date.UTC(2030, 0, 1) };
+const SECOND = 1000;
+const DAY = 24 * 60 * 60 * SECOND;
+let time = Date.UTC(2030, 0, 1);
+const clock = { now: () => time };
 const ada = aResident('Ada');
 const bob = aResident('Bob');
 let folder: string;
@@ -40,6 +43,11 @@ function found(name: string): string[] {
   // The words of the memory index are in lower case.
   const writings = [name, name.toLowerCase()].map((value) => ({ name: value, value }));
   return findCanaries(writings, files());
+}
+
+/** Erases a person of whom nothing is stored, which moves everything out of the journal. */
+async function emptyJournal({ persons }: SqliteStore): Promise<void> {
+  await persons?.erase({ platform: PLATFORM, user_id: 'nobody' });
 }
 
 describe('an erasure while a daemon runs', () => {
@@ -82,6 +90,39 @@ describe('an erasure while a daemon runs', () => {
 
     const query = { text: `remember${bob.canary}`, words: 'every', limit: 5 } as const;
     expect(await daemon.memories?.search({ key: bob.person, alias: null }, query)).toHaveLength(1);
+  });
+
+  it('leaves no byte of what had expired before and was not swept yet', async () => {
+    await fillAsPerson(daemon, clock.now(), ada);
+    await fillAsUser(daemon, clock.now(), ada);
+    const administrator = open('administrator');
+    await emptyJournal(administrator);
+    time += 2 * DAY;
+    expect(found(ada.canary)).not.toEqual([]);
+    await administrator.persons?.erase({ person: ada.person, link_keys: [] });
+    await administrator.persons?.erase({ platform: PLATFORM, user_id: ada.user_id });
+    await administrator.close();
+    expect(found(ada.canary)).toEqual([]);
+  });
+
+  it('leaves no byte of what had expired before the time at which the sweeper will look at it again', async () => {
+    const session = aSession(clock.now(), { session_id: `s-${ada.canary}`, owner: ada.person });
+    const administrator = open('administrator');
+    await saveSession(daemon, session);
+    for (const seconds of [100, 80]) {
+      await keepTurn(daemon, session, { person: ada.person, text: ada.canary }, seconds * SECOND);
+      await emptyJournal(administrator);
+      time += 50 * SECOND;
+    }
+    time += SECOND;
+    await daemon.maintenance.sweep();
+    time += 40 * SECOND;
+    expect(await daemon.sessions.find(session.session_id)).toBeNull();
+    await daemon.maintenance.sweep();
+    expect(found(ada.canary)).not.toEqual([]);
+    await administrator.persons?.erase({ person: ada.person, link_keys: [] });
+    await administrator.close();
+    expect(found(ada.canary)).toEqual([]);
   });
 
   it('leaves no word in the index of memories, and no copy of a row that was moved between pages', async () => {

@@ -10,7 +10,7 @@ import type { Store } from '../../../src/daemon/store/store.ts';
 import { anAction, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { claimSession, saveSession } from '../../contract/store-writes.ts';
 import { effort } from '../../support/effort.ts';
-import { aResident, fillAsUser, PLATFORM } from '../../support/person-world.ts';
+import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../../support/person-world.ts';
 import { Postgres, withoutPostgres } from '../../support/postgres.ts';
 
 const log = { debug() {} };
@@ -140,6 +140,19 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
       await alter(undo);
       expect(await store.sessions.find('s')).toBeNull();
     }
+  });
+
+  it('leaves nothing of what had expired before an erasure and was not swept yet', async () => {
+    const store = await open();
+    const ada = aResident('Ada');
+    await fillAsPerson(store, time, ada);
+    await fillAsUser(store, time, ada);
+    time += 10 * 24 * 60 * 60 * 1000;
+    await store.persons?.erase({ person: ada.person, link_keys: [] });
+    await store.persons?.erase({ platform: PLATFORM, user_id: ada.user_id });
+    const tables = ['documents', 'places', 'items', 'records'];
+    const rows = tables.map((table) => `SELECT t::text FROM s1.agentd_${table} t`).join(' UNION ALL ');
+    expect(await server.sql(`SELECT * FROM (${rows}) r (t) WHERE t LIKE '%${ada.canary}%'`, url)).toBe('');
   });
 
   it('says what is left to do if the tables cannot be written again after an erasure', async () => {

@@ -5,7 +5,7 @@ import type { Action } from '../actions/actions.ts';
 import { claimTime, holdsSession, putSessionClaim, renewed, SESSION_CLAIM } from '../claims/claim-state.ts';
 import { CLAIM_MS } from '../claims/claims.ts';
 import type { InboxMessage } from '../inbox/inbox.ts';
-import type { Kernel } from '../kernels/kernel.ts';
+import type { Kernel, Ring } from '../kernels/kernel.ts';
 import { type Link, toLink } from '../links/links.ts';
 import { MEMORIES } from '../memories/memory-documents.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from '../sessions/session-document.ts';
@@ -85,15 +85,18 @@ export function countRecords({ sessions, links, actions, inbox, others }: Person
   return sessions.length + links.length + actions.length + inbox.length + other;
 }
 
-/** What a kernel does after an erasure, so that its files have no byte of the deleted data. */
-export type Scrub = () => Promise<void>;
+/**
+ * What a kernel does after an erasure, so that its files have no byte of the deleted data, nor of anything that has
+ * expired: an erasure does not find that any more.
+ */
+export type Scrub = (rings: readonly Ring<never>[]) => Promise<void>;
 
 export type ForgetMemories = (owner: string) => Promise<unknown>;
 
 export function personStore(
   kernel: Kernel,
   rings: TraceRings,
-  scrub: Scrub,
+  scrub: () => Promise<void>,
   forget: ForgetMemories = (owner) => kernel.step((tx) => tx.delete(MEMORIES, owner)),
 ): PersonStore {
   return {

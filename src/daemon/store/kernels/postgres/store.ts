@@ -61,7 +61,10 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
         await kernel.step((tx) => tx.now);
       },
       hints: { gather_ms: GATHER_MS, hintsMayBeLost: true },
-      scrub: () => rewriteTables(database),
+      async scrub(rings) {
+        while ((await kernel.sweep(rings)) > 0);
+        await rewriteTables(database);
+      },
     },
     bounds,
   );

@@ -22,6 +22,27 @@ local function shared(key)
   return expires and (expires == -1 or expires > tonumber(now)) and text
 end
 
+-- Rewrites a ring without deleted records: a deleted entry of a stream stays in its block in memory and on disk.
+local function rewrite(key, copy)
+  local ends, after = call('PEXPIRETIME', key), '-'
+  call('DEL', copy)
+  repeat
+    local entries = call('XRANGE', key, after, '+', 'COUNT', 500)
+    for _, entry in ipairs(entries) do
+      call('XADD', copy, entry[1], unpack(entry[2]))
+      after = '(' .. entry[1]
+    end
+  until #entries < 500
+  if call('EXISTS', copy) == 0 then
+    call('DEL', key)
+  else
+    call('RENAME', copy, key)
+    if ends > 0 then
+      call('PEXPIREAT', key, ends)
+    end
+  end
+end
+
 local commands = {
   SWEEP = sweep,
   -- Adds a member to a sorted set, which is kept as long as each of its members.
@@ -36,24 +57,12 @@ local commands = {
       call('PEXPIREAT', key, expires)
     end
   end,
-  -- Rewrites a ring without deleted records: a deleted entry of a stream stays in its block in memory and on disk.
-  REWRITE = function(key, copy)
-    local ends, after = call('PEXPIRETIME', key), '-'
-    call('DEL', copy)
-    repeat
-      local entries = call('XRANGE', key, after, '+', 'COUNT', 500)
-      for _, entry in ipairs(entries) do
-        call('XADD', copy, entry[1], unpack(entry[2]))
-        after = '(' .. entry[1]
-      end
-    until #entries < 500
-    if call('EXISTS', copy) == 0 then
-      call('DEL', key)
-    else
-      call('RENAME', copy, key)
-      if ends > 0 then
-        call('PEXPIREAT', key, ends)
-      end
+  REWRITE = rewrite,
+  -- Deletes the records that a ring keeps no longer.
+  TRIM = function(key, max, retention, copy)
+    local oldest = string.format('%d', now - retention + 1)
+    if call('XTRIM', key, 'MAXLEN', max) + call('XTRIM', key, 'MINID', oldest) > 0 then
+      rewrite(key, copy)
     end
   end,
   -- Adds a record to a ring: ids are times, unless the clock was set back.

@@ -8,7 +8,7 @@ import { Cache, RedisDocument, Versions } from './cache.ts';
 import type { Changes } from './changes.ts';
 import { type Command, sharedArguments, sized } from './commands.ts';
 import type { RedisConnection, Reply } from './connection.ts';
-import { ABSENT_KEY, channelKey, documentKey, EVERY_ENDS, indexKey, ringKey } from './keys.ts';
+import { ABSENT_KEY, channelKey, documentKey, EVERY_ENDS, EVERY_KEY, indexKey, ringKey } from './keys.ts';
 import { scan, scanKeys } from './scan.ts';
 import { RedisTx } from './transaction.ts';
 import { type Found, type FoundRead, type SharedText, toArguments, View } from './view.ts';
@@ -121,8 +121,7 @@ export class RedisKernel implements Kernel {
       commands.push(['XDEL', key, ...meant.slice(place, place + UNLOGGED)]);
     if (meant.length > 0) {
       commands.push(['REWRITE', key, ABSENT_KEY]);
-      await this.#connection.run('commit', null, [this.#connection.now(), 0, 0, 0, ...sized(commands)]);
-      if (this.#connection.lastsAll) await this.#connection.untilDurable();
+      await this.#change(commands);
     }
     return meant.length;
   }
@@ -131,19 +130,34 @@ export class RedisKernel implements Kernel {
     return this.#changes.watch(channel, hear);
   }
 
-  /** Takes the documents that have expired out of the indexes. Reads of an index do so, too. */
-  async sweep(): Promise<void> {
-    for await (const keys of scan(this.#connection, EVERY_ENDS))
-      await this.#connection.run(
-        'read',
-        null,
-        keys.flatMap((ends) => ['c', ABSENT_KEY, ends]),
-      );
+  /**
+   * Deletes what has expired: keys, which the server deletes when they are looked at, their places in indexes, and records
+   * that rings keep no longer.
+   */
+  async sweep(rings: readonly Ring<never>[]): Promise<void> {
+    for await (const keys of scan(this.#connection, EVERY_KEY)) {
+      const ends = keys.filter((key) => EVERY_ENDS.test(key));
+      if (ends.length > 0)
+        await this.#connection.run(
+          'read',
+          null,
+          ends.flatMap((key) => ['c', ABSENT_KEY, key]),
+        );
+    }
+    await this.#change(
+      rings.map(({ name, max, retention_ms }) => ['TRIM', ringKey(name), max, retention_ms, ABSENT_KEY]),
+    );
   }
 
   async close(): Promise<void> {
     this.#changes.close();
     this.#connection.close();
+  }
+
+  /** Runs commands, whatever is stored. */
+  async #change(commands: readonly Command[]): Promise<void> {
+    await this.#connection.run('commit', null, [this.#connection.now(), 0, 0, 0, ...sized(commands)]);
+    if (this.#connection.lastsAll) await this.#connection.untilDurable();
   }
 
   #begin(work: (tx: Tx) => unknown, owners: string[]): Attempt {

@@ -32,7 +32,7 @@ export const indexKey = (kind: string, index: string) => `${PREFIX}${kind}/by:${
 /** A sorted set: the documents of a kind that are in an index and expire, with their places, by the time of their end. */
 export const endsKey = (kind: string) => `${PREFIX}${kind}/ends`;
 /** Matches the `endsKey` of all kinds. */
-export const EVERY_ENDS = `${PREFIX}*/ends`;
+export const EVERY_ENDS = /^agentd:\{store\}:[a-z_]+\/ends$/;
 /** A stream: the records of a ring. */
 export const ringKey = (ring: string) => `${PREFIX}${ring}/ring`;
 export const channelKey = (channel: string) => `${PREFIX}told:${channel}`;

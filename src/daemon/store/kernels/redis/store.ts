@@ -63,8 +63,8 @@ export async function openRedisStore({
         await connection.send(() => connection.client.set(CHECK_KEY, Date.now(), 'EX', CHECK_S));
       },
       hints: { gather_ms: GATHER_MS, hintsMayBeLost: true },
-      scrub: async () => {
-        await kernel.sweep();
+      async scrub(rings) {
+        await kernel.sweep(rings);
         await rewriteFiles(connection.nodes);
       },
     },

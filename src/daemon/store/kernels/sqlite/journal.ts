@@ -263,6 +263,13 @@ export class Journal {
     return deleted;
   }
 
+  /** Within a transaction: empties the journal, and deletes everything that has expired. */
+  scrub(now: number): void {
+    this.#table.hasten(now);
+    this.deleteExpired(Number.MAX_SAFE_INTEGER, now);
+    this.empty(now);
+  }
+
   /**
    * Moves the documents of the oldest rows into the table, some with each commit. They share pages, because those with
    * a row there are moved in the order of these rows, and new ones in the order of the index. A row is deleted when all

@@ -162,8 +162,12 @@ function storeOn(
       },
       check: () => kernel.step((tx) => tx.put(CHECK, '', { at: tx.now })),
       hints: { gather_ms: 0, hintsMayBeLost: false },
-      async scrub() {
-        await kernel.write(() => kernel.journal.empty(clock.now()));
+      async scrub(allRings) {
+        await kernel.write(() => {
+          const now = clock.now();
+          kernel.journal.scrub(now);
+          for (const ring of allRings) kernel.records.sweep(ring, now, Number.MAX_SAFE_INTEGER);
+        });
         await kernel.apart(() => scrub(db));
       },
       forgetMemories: (key) => memories.forget({ key, alias: null }, 'all'),

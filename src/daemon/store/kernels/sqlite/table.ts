@@ -86,6 +86,7 @@ export class Table {
   readonly #change;
   readonly #remove;
   readonly #expired;
+  readonly #hasten;
   readonly #postpone;
   readonly #insertItems;
   readonly #deleteItems;
@@ -136,6 +137,7 @@ export class Table {
     this.#expired = db.prepare<[number, number], ExpiredRow>(
       'SELECT id, kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?',
     );
+    this.#hasten = db.prepare<[number]>('UPDATE docs SET look_at = expires_at WHERE expires_at <= ?');
     this.#postpone = db.prepare<[number, number]>('UPDATE docs SET look_at = ? WHERE id = ?');
     this.#insertItems = db.prepare<[number | null, number, string]>(
       'INSERT INTO items (previous, start, items) VALUES (?, ?, ?)',
@@ -233,6 +235,11 @@ export class Table {
   /** Documents that the sweeper should look at now. */
   expired(now: number, limit: number): ExpiredRow[] {
     return this.#expired.all(now, limit);
+  }
+
+  /** Lets the sweeper look at all documents that have expired. */
+  hasten(now: number): void {
+    this.#hasten.run(now);
   }
 
   /** The sweeper looks at a document later. */
