@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, type TestContext, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
 import { Changes } from '../../src/daemon/store/kernels/redis/changes.ts';
@@ -10,7 +12,7 @@ import { adviceOn, type ServerFacts } from '../../src/daemon/store/kernels/redis
 import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { FakeSentinel } from '../support/fake-sentinel.ts';
-import { freePorts } from '../support/free-ports.ts';
+import { freePorts, listenOnFreePort } from '../support/free-ports.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { anInboxMessage, aSession, aTrace } from './fixtures.ts';
 import { saveSession } from './store-writes.ts';
@@ -110,6 +112,84 @@ describe.skipIf(!hasRedis)('a failover that Sentinel announces', () => {
     }
   });
 });
+
+describe.skipIf(!hasRedis).concurrent('a failover behind one address', () => {
+  /** Two servers, and an address that leads to one of them, as that of a managed Redis does. */
+  async function behindOneAddress({ onTestFinished: atEnd }: TestContext) {
+    const ports = await freePorts(2);
+    const servers = await Promise.all(ports.map((port) => startRedis(['--port', String(port)])));
+    const address = await Address.open(ports[0] as number);
+    const url = `redis://127.0.0.1:${address.port}`;
+    const store = await openRedisStore({ url, traceRetentionMs });
+    atEnd(async () => {
+      await store.close();
+      await address.close();
+      for (const server of servers) await server.stop();
+    });
+    const [former, next] = servers as [RedisServer, RedisServer];
+    const follows = () => vi.waitFor(() => store.check(), { timeout: 20_000, interval: 100 });
+    return { former, next, nextPort: ports[1] as number, address, store, follows };
+  }
+
+  it('is followed if the former master is a replica now', async (test) => {
+    const { former, next, nextPort, address, store, follows } = await behindOneAddress(test);
+    address.leadsTo = nextPort;
+    await former.client.replicaof('127.0.0.1', nextPort);
+    await follows();
+    await saveSession(store, aSession(Date.now()));
+    expect(await next.client.dbsize()).toBeGreaterThan(1);
+  });
+
+  it('is followed if the former master answers no more, and its connections are not closed', async (test) => {
+    const { next, nextPort, address, store, follows } = await behindOneAddress(test);
+    address.leadsTo = nextPort;
+    address.silence();
+    await follows();
+    await saveSession(store, aSession(Date.now()));
+    expect(await next.client.dbsize()).toBeGreaterThan(1);
+  });
+});
+
+/** An address that leads to a server on another port, which may change for new connections. */
+class Address {
+  leadsTo: number;
+  readonly #server: Server;
+  readonly #open = new Set<Socket>();
+
+  private constructor(leadsTo: number) {
+    this.leadsTo = leadsTo;
+    this.#server = createServer((client) => {
+      const server = connect(this.leadsTo, '127.0.0.1');
+      for (const socket of [client, server]) {
+        this.#open.add(socket);
+        socket.on('close', () => [client, server].forEach((one) => void one.destroy()));
+        socket.on('error', () => undefined);
+      }
+      client.pipe(server).pipe(client);
+    });
+  }
+
+  static async open(leadsTo: number): Promise<Address> {
+    const address = new Address(leadsTo);
+    await listenOnFreePort(address.#server);
+    return address;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** From now on, the open connections deliver nothing. */
+  silence(): void {
+    for (const socket of this.#open) socket.unpipe().pause();
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#open) socket.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
 
 describe.skipIf(!hasRedis)('on a real clock', () => {
   it('every key expires or is bounded', async () => {

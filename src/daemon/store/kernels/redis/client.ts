@@ -23,6 +23,10 @@ export function createClient(address: RedisAddress, differing?: Differing): Redi
     lazyConnect: true,
     connectTimeout: CONNECT_MS,
     commandTimeout: COMMAND_MS,
+    // The machine of the server may be gone: then nothing else would close the connection for a quarter of an hour.
+    socketTimeout: COMMAND_MS,
+    // If a master has become a replica, it refuses writes: reconnect to find the new master.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
     // A script that may have run is never sent again, and nothing waits for an unreachable server.
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
@@ -40,8 +44,6 @@ export function createClient(address: RedisAddress, differing?: Differing): Redi
         retryStrategy,
         sentinelRetryStrategy: retryStrategy,
         failoverDetector: true,
-        // If a master has become a replica, it refuses writes: reconnect to find the new master.
-        reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
       });
     case 'cluster':
       return withSafeAsking(
