@@ -1,9 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { StoreUnavailable } from '../errors.ts';
 import { addLazyMember } from '../process/lazy-member.ts';
 import { revealAll, type Secret } from '../settings/secret.ts';
 import { reduceResult } from './answer.ts';
 import { type Bearer, CallBearers, noteFailure } from './call-bearers.ts';
 import { fetchForCall } from './call-fetch.ts';
+import { CANNOT_CHECK, SESSION_UNREACHABLE } from './call-outcome.ts';
 import { beginRequest, type ClientCall, nameOfSource, type OpenCall } from './call-request.ts';
 import type { CallCredential } from './choose-credential.ts';
 import type { ToolRequest } from './downstream/client.ts';
@@ -74,6 +76,8 @@ export class CallClient {
       return this.#reduce(await this.#sendByPolicy(request, target));
     } catch (error) {
       this.#open.signal.throwIfAborted();
+      // The token may have ended, which the store cannot say.
+      if (error instanceof StoreUnavailable) return this.#notChecked(error);
       if (error instanceof TokenFailure) this.#noteTokenFailure(error);
       else if (!(error instanceof DownstreamFailure)) throw error;
       const { reason, message } = error;
@@ -82,6 +86,13 @@ export class CallClient {
       this.#open.log.warn(detail, 'call of the business API failed');
       return this.#fail(reason, message, error instanceof DownstreamFailure && error.reached);
     }
+  }
+
+  #notChecked(err: StoreUnavailable): ToolResponse {
+    const { log, tool, trace } = this.#open;
+    log.warn({ tool: tool.name, reason: SESSION_UNREACHABLE, err }, 'call of the business API was not made');
+    noteFailure(trace, SESSION_UNREACHABLE, { credentials: this.#credential.use, tool: tool.name });
+    return this.#fail(SESSION_UNREACHABLE, CANNOT_CHECK);
   }
 
   #noteTokenFailure({ reason }: TokenFailure): void {

@@ -34,8 +34,16 @@ export function refusal(reason: string, message: string): Refusal {
   return { answer: { ok: false, message }, reason };
 }
 
+/** It cannot be found out whether the person is signed in, because the store cannot be reached. */
+export const SESSION_UNREACHABLE = 'session_unreachable';
+
+/** What the agent is told then, if the call needs the person's token. */
+export const CANNOT_CHECK =
+  'Nothing was done: it cannot be checked at the moment whether the person is signed in. Tell the person to try again later.';
+
 /** The call needs the person's token, and there is no usable one. */
 export function signInNeeded(reason: string): Refusal {
+  if (reason === SESSION_UNREACHABLE) return refusal(reason, CANNOT_CHECK);
   const message =
     'Sign-in is needed for this: nothing was done. Tell the person that they must sign in first.';
   return { ...refusal(reason, message), sign_in_needed: true };

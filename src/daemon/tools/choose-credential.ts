@@ -7,7 +7,7 @@ import { type ExpirySettings, hasExpired, storedToken } from '../session/jwt-con
 import type { JwtContext, Session } from '../session/session.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Clock } from '../time/clock.ts';
-import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
+import { type Refusal, refusal, SESSION_UNREACHABLE, signInNeeded } from './call-outcome.ts';
 import type { CredentialPolicy, PersonClaims, Tool } from './tool.ts';
 
 /** The token of the person for whom a message acts, or why there is no usable token. */
@@ -70,7 +70,7 @@ export async function chooseCredentials(
   try {
     session = await context.readSession();
   } catch (err) {
-    return byDefault('session_unreachable', 'warn', err);
+    return byDefault(SESSION_UNREACHABLE, 'warn', err);
   }
   if (!session) return byDefault('session_not_found', 'warn');
 
@@ -98,7 +98,7 @@ export async function chooseCredentials(
     const ended = await whyEnded();
     if (ended !== null) return byDefault(ended, 'warn');
   } catch (err) {
-    return byDefault('session_unreachable', 'warn', err);
+    return byDefault(SESSION_UNREACHABLE, 'warn', err);
   }
   return { use: 'user', token: new Secret(token), claims: readClaims(payload, stored), whyEnded };
 

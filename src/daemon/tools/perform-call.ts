@@ -8,7 +8,13 @@ import type { TraceWriter } from '../trace/trace.ts';
 import { composeAnswer, type ServerPage } from './answer.ts';
 import { bindParameters } from './bind-parameters.ts';
 import { CallClient } from './call-client.ts';
-import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
+import {
+  type CallOutcome,
+  type Refusal,
+  refusal,
+  SESSION_UNREACHABLE,
+  signInNeeded,
+} from './call-outcome.ts';
 import type { RequestWatcher } from './call-request.ts';
 import {
   type CallCredential,
@@ -94,10 +100,10 @@ export async function prepareCall(
   const person = choice.use === 'user' ? choice.claims : null;
   const bound = bindParameters(tool, given, person);
   if (!bound.ok) {
-    note(run, tool, {
-      refused: bound.refusal.reason === 'sign_in_needed' ? why(choice) : bound.refusal.reason,
-    });
-    return bound.refusal;
+    const { reason } = bound.refusal;
+    const refused = reason === 'sign_in_needed' ? why(choice) : reason;
+    note(run, tool, { refused });
+    return refused === SESSION_UNREACHABLE ? signInNeeded(refused) : bound.refusal;
   }
   const chosen = chooseCredential(tool, choice);
   if (!('use' in chosen)) {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { CredentialPolicy, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
@@ -127,6 +128,36 @@ describe('the policy user', () => {
     api.revoke(token);
     expect(await call(signedIn(), 'user')).toEqual({ outcome: 'sign_in_needed' });
     expect(api.requests).toHaveLength(1);
+  });
+});
+
+describe('while the store cannot say whether the person is still signed in', () => {
+  const unreachable = () => Promise.reject(new StoreUnavailable(new Error('the store is away')));
+  test.each([
+    ['needs the person', { credentials: 'user' }],
+    ['binds a parameter', { credentials: 'user-or-default', bind: { account: 'sub' } }],
+  ] as const)('a call that %s is not made, and nobody is told to sign in', async (_, policy) => {
+    const context = { ...signedIn(), readSession: unreachable };
+    const bound = bindOne(toolOf({ source: builtInSource(api.url), ...policy }), {
+      context,
+      access: accessTo(api.url),
+    });
+    const answer = await bound.bound.call({});
+    expect(answer).toMatchObject({ ok: false, message: expect.stringContaining('cannot be checked') });
+    expect(api.requests).toEqual([]);
+  });
+
+  test('a request is not sent if the store fails just before', async () => {
+    const asked: null[] = [];
+    const whyUnlinked = async () => (asked.push(null) === 1 ? null : unreachable());
+    const context = { ...signedIn(), whyUnlinked };
+    expect(await call(context, 'user')).toMatchObject({
+      outcome: 'failed',
+      reached: false,
+      reason: 'session_unreachable',
+    });
+    expect(api.requests).toEqual([]);
+    expect(trace(context).at(-1)).toMatchObject({ step: 'downstream', reason: 'session_unreachable' });
   });
 });
 
