@@ -116,7 +116,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreUnavailable: {
     message: (error) => `cannot open the store${at(error)}: ${describeCause(error)}`,
-    advice: (error) => withCertificateAdvice(storeAdvice(error.place), describeCause(error)),
+    advice: (error) => withCertificateAdvice(storeAdvice(error), describeCause(error)),
     exitCode: EXIT.unavailable,
   },
   EADDRINUSE: {
@@ -228,14 +228,23 @@ export function describeCause(error: Error): string {
 
 const DISK = 'Check that the disk of STATE_DIR has free space, and that this user can read and write there.';
 
-/** @param place the store as `openStore` names it; null if the failure came later. */
-function storeAdvice(place: unknown): string {
+/** `place`: the store, which begins with the name of its backend; null if it is not known. */
+function storeAdvice({ place, cause }: Detail): string {
+  const [backend] = typeof place === 'string' ? place.split(' ') : [];
+  const isServer = backend === 'redis' || backend === 'postgres';
+  if (isServer && isRefusal(cause))
+    return 'The server answers, but refuses: its message and its log say why.';
   const reach = 'and that this machine reaches the server.';
-  if (place === 'redis') return `Check REDIS_URL, ${reach}`;
-  if (place === 'postgres') return `Check DATABASE_URL, ${reach}`;
+  if (backend === 'redis') return `Check REDIS_URL, ${reach}`;
+  if (backend === 'postgres') return `Check DATABASE_URL, ${reach}`;
   return typeof place === 'string'
     ? DISK
     : `${DISK} With Redis or Postgres, check REDIS_URL or DATABASE_URL, ${reach}`;
+}
+
+/** Whether it is an error message of Redis or Postgres, as their clients represent it. */
+function isRefusal(cause: unknown): boolean {
+  return cause instanceof Error && (cause.name === 'ReplyError' || 'severity' in cause);
 }
 
 function at({ path, place, address, port }: Detail): string {

@@ -43,7 +43,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     for (let n = 0; n < 20; n++) await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
     // If the commands waited, each of them would take 5 seconds.
     expect(performance.now() - began).toBeLessThan(50_000);
-    expect(store.condition().detail).toMatch(/^Redis cannot be reached/);
+    expect(store.condition().detail).toMatch(/^Redis cannot be used/);
     await server.startAgain();
     await recovered();
     expect(store.condition()).toEqual({ writable: true, detail: null });
@@ -65,6 +65,20 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     await recovered();
     // The command was carried out late, and only once.
     expect(await hit()).toMatchObject({ remaining: 7 });
+  });
+
+  it('cannot be written while it refuses writes, whatever is read meanwhile', async () => {
+    await server.client.config('SET', 'maxmemory', '1mb');
+    await expect(saveSession(store, aSession(Date.now()))).rejects.toThrow(StoreUnavailable);
+    expect(await store.sessions.find('s')).toBeNull();
+    expect(store.condition()).toEqual({
+      writable: false,
+      detail: expect.stringMatching(/^Redis cannot be used: OOM .*[^.]\.$/),
+    });
+    await expect(store.check()).rejects.toThrow(StoreUnavailable);
+    await server.client.config('SET', 'maxmemory', '0');
+    await store.check();
+    expect(store.condition()).toEqual({ writable: true, detail: null });
   });
 
   it('gets its scripts again after it has lost them', async () => {

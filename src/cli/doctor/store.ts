@@ -15,6 +15,7 @@ import {
   StoreLocked,
   StoreMissing,
   withMemories,
+  withStore,
 } from '../../daemon/admin/store.ts';
 import { describeCause, explainError, RESTORE } from '../report-error.ts';
 import { createFindings, type Finding } from './finding.ts';
@@ -28,8 +29,7 @@ const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions fre
 /** Checks whether the store opens, has a version that fits this program, can be written, and is intact. */
 export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
-    const store = await openStore(settings);
-    try {
+    return await withStore(settings, async (store) => {
       const damages = (await store.maintenance?.examine()) ?? [];
       if (damages.length > 0)
         return damages.map((damage) => storeCheck.failed(`${store.description}: ${damage}`, RESTORE));
@@ -39,9 +39,7 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
       const advice = (await store.advice()).map((found) => storeCheck.warning(found, CONFIGURE_SERVER));
       const intact = storeCheck.ok(`${store.description} is intact and can be written`);
       return [...advice, intact, ...keysIn(await store.census())];
-    } finally {
-      await store.close();
-    }
+    });
   } catch (error) {
     return [openFailure(error)];
   }

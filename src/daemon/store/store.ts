@@ -11,7 +11,7 @@ import { type IdStore, idStore } from './ids.ts';
 import type { InboxStore } from './inbox/inbox.ts';
 import { inboxStore } from './inbox/inbox-steps.ts';
 import { type OutageStore, outageStore } from './inbox/outages.ts';
-import type { Kernel, Ring } from './kernels/kernel.ts';
+import type { Kernel, Kind, Ring } from './kernels/kernel.ts';
 import { type BudgetStore, budgetStore } from './limits/budgets.ts';
 import { type GuardStore, guardStore } from './limits/guard.ts';
 import { type LimitStore, limitStore } from './limits/limits.ts';
@@ -179,11 +179,18 @@ export interface Bounds {
   failedMax: number;
 }
 
+/** The condition of a store on a server. @param failure why the last write, or anything since, failed; null otherwise */
+export function conditionOf(server: string, failure: string | null): StoreCondition {
+  const detail = failure === null ? null : `${server} cannot be used: ${failure.replace(/\.$/, '')}.`;
+  return { writable: failure === null, detail };
+}
+
+/** A document that is written to test whether the store can be written. */
+const CHECK: Kind<{ at: number }> = { name: 'check', expires: ({ at }) => at + CHECK_MS };
+const CHECK_MS = 60_000;
+
 /** The parts of a store that the rules share, and those that only its kernel can tell. */
-type KernelParts = Pick<
-  Store,
-  'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom' | 'check'
-> & {
+type KernelParts = Pick<Store, 'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom'> & {
   hints: StreamHints;
   scrub: Scrub;
   /** Absent if the memories are documents of the kernel. */
@@ -237,6 +244,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     ...tokenSteps(kernel),
     ...own,
     maintenance: maintenance(allRings),
+    check: () => kernel.step((tx) => tx.put(CHECK, '', { at: tx.now })),
     close: () => kernel.close(),
   };
 }

@@ -202,12 +202,26 @@ describe('advice on a failure', () => {
   it.each([
     ['sqlite /x/agentd.db', 'Check that the disk of STATE_DIR has'],
     ['redis', 'Check REDIS_URL, and that'],
+    ['redis 127.0.0.1:6379', 'Check REDIS_URL, and that'],
     ['postgres', 'Check DATABASE_URL, and that'],
+    ['postgres db.example.com/agentd', 'Check DATABASE_URL, and that'],
   ])('is about the store that cannot be opened: %s', (place, advice) => {
     const error = Object.assign(new StoreUnavailable(new Error('no')), { place });
     expect(explainError(error)).toMatchObject({
       message: `cannot open the store (${place}): no`,
       advice: expect.stringMatching(new RegExp(`^${advice}`)),
+    });
+  });
+
+  it.each([
+    ['redis 127.0.0.1:6379', { name: 'ReplyError' }],
+    ['postgres db.example.com/agentd', { severity: 'ERROR' }],
+  ])('does not doubt that the server was reached if it has refused: %s', (place, members) => {
+    const cause = Object.assign(new Error('OOM command not allowed'), members);
+    const error = Object.assign(new StoreUnavailable(cause), { place });
+    expect(explainError(error)).toMatchObject({
+      message: `cannot open the store (${place}): OOM command not allowed`,
+      advice: 'The server answers, but refuses: its message and its log say why.',
     });
   });
 

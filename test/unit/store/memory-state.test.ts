@@ -45,8 +45,8 @@ it('the reference store keeps nothing that has expired', async () => {
 
   time.now += CLAIM_MS;
   await store.streams.reap({ event: 'error', data: '{}' });
-  time.now += 90 * DAY;
   await store.check();
+  time.now += 90 * DAY;
   state.sweep(time.now);
   const kept = [...state.documents].filter(([, documents]) => documents.size > 0).map(([name]) => name);
   expect(kept).toEqual([]);

@@ -142,6 +142,28 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
     }
   });
 
+  it('cannot be written while its disk is full, whatever is read meanwhile', async () => {
+    const store = await open();
+    const run = async (statement: string) => {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query(statement).finally(() => client.end());
+    };
+    await run(`CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+      CREATE TRIGGER fill BEFORE INSERT OR UPDATE ON agentd_documents EXECUTE FUNCTION fill()`);
+    await expect(saveSession(store, aSession(time))).rejects.toThrow(StoreUnavailable);
+    expect(await store.sessions.find('s')).toBeNull();
+    expect(store.condition()).toEqual({
+      writable: false,
+      detail: 'Postgres cannot be used: could not extend file: No space left on device.',
+    });
+    await expect(store.check()).rejects.toThrow(StoreUnavailable);
+    await run('DROP FUNCTION fill CASCADE');
+    await store.check();
+    expect(store.condition()).toEqual({ writable: true, detail: null });
+  });
+
   it('leaves nothing of what had expired before an erasure and was not swept yet', async () => {
     const store = await open();
     const ada = aResident('Ada');

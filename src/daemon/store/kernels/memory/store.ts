@@ -28,7 +28,6 @@ export function openMemoryStore(
       census: async () => null,
       condition: () => ({ writable: true, detail: null }),
       expectRoom: () => undefined,
-      check: () => kernel.step(() => undefined),
       hints: { gather_ms: 0, hintsMayBeLost: true },
       scrub: async () => undefined,
     },

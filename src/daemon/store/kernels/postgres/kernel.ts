@@ -55,7 +55,7 @@ export class PostgresKernel implements Kernel {
   readonly #commits: Batches<Attempt, Run<PostgresTx> | null>;
   readonly #hints: Batches<string, null>;
   #isClosed = false;
-  /** Why the last trip failed; null if it succeeded. */
+  /** Why the last commit, or any trip since, failed; null otherwise: a server may refuse to write what it can read. */
   #failure: string | null = null;
 
   constructor({ database, notifications, now }: PostgresKernelParts) {
@@ -192,6 +192,7 @@ export class PostgresKernel implements Kernel {
       ? "SELECT agentd_commit($1::jsonb) AS stored, set_config('synchronous_commit', 'off', true)"
       : 'SELECT agentd_commit($1::jsonb) AS stored';
     const [row] = await this.#query<{ stored: boolean[] }>(text, [JSON.stringify(steps)]);
+    this.#failure = null;
     const stored = [...(row?.stored ?? [])];
     return runs.map((one) => (one !== null && stored.shift() === true ? one.run : null));
   }
@@ -247,9 +248,7 @@ export class PostgresKernel implements Kernel {
   async #query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
     if (this.#isClosed) throw new StoreUnavailable(new Error('the store is closed'));
     try {
-      const rows = await this.#database.query<Row & Record<string, unknown>>(text, values);
-      this.#failure = null;
-      return rows;
+      return await this.#database.query<Row & Record<string, unknown>>(text, values);
     } catch (error) {
       if (error instanceof StoreUnavailable)
         this.#failure = error.cause instanceof Error ? error.cause.message : error.message;

@@ -2,7 +2,7 @@ import type { Log } from '../../../process/log.ts';
 import { StoreOfAnotherLayout } from '../../failures.ts';
 import { FilesNotRewritten } from '../../persons/persons.ts';
 import { replicaStore } from '../../replicas.ts';
-import { type Bounds, type Store, storeOver } from '../../store.ts';
+import { type Bounds, conditionOf, type Store, storeOver } from '../../store.ts';
 import { Database } from './database.ts';
 import { PostgresKernel } from './kernel.ts';
 import { migrate, readSteps } from './migrations.ts';
@@ -52,14 +52,8 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
       replicas: replicaStore(kernel),
       advice: () => adviceOn(database),
       census: async () => null,
-      condition: () => {
-        const { failure } = kernel;
-        return { writable: failure === null, detail: failure && `Postgres cannot be reached: ${failure}.` };
-      },
+      condition: () => conditionOf('Postgres', kernel.failure),
       expectRoom: () => undefined,
-      check: async () => {
-        await kernel.step((tx) => tx.now);
-      },
       hints: { gather_ms: GATHER_MS, hintsMayBeLost: true },
       async scrub(rings) {
         while ((await kernel.sweep(rings)) > 0);

@@ -57,12 +57,9 @@ export class RedisConnection {
     this.client.on('error', (error: Error) => {
       this.#failure = error.message;
     });
-    this.client.on('ready', () => {
-      this.#failure = null;
-    });
   }
 
-  /** Why the last attempt to reach the server failed; null if it can be reached. */
+  /** Why the last write, or anything since, failed; null otherwise: a server may refuse to write what it can read. */
   get failure(): string | null {
     return this.#failure;
   }
@@ -92,6 +89,7 @@ export class RedisConnection {
     const keys = key === null ? [LAYOUT_KEY, ABSENT_KEY] : [key];
     const all = [...keys, this.#testTime?.() ?? '', ...given];
     const reply = await this.send(() => this.#runScript(SCRIPTS[name], keys.length, all));
+    if (name === 'commit') this.#failure = null;
     const found = reply as [time: Reply, ...Reply[]];
     this.#heard = { time: Number(found[0]), at: performance.now() };
     return found;
@@ -151,9 +149,7 @@ export class RedisConnection {
   async send<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreUnavailable(new Error('the store is closed'));
     try {
-      const done = await work();
-      this.#failure = null;
-      return done;
+      return await work();
     } catch (error) {
       const failure = asStoreFailure(error);
       if (failure instanceof StoreUnavailable) this.#failure = (failure.cause as Error).message;

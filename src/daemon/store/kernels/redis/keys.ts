@@ -11,7 +11,6 @@ export const LAYOUT = 2;
 /** Where the layout of the store is recorded. Every script names it, so that its slot decides where the script runs. */
 export const LAYOUT_KEY = `${PREFIX}layout`;
 export const SERIAL_KEY = `${PREFIX}serial`;
-export const CHECK_KEY = `${PREFIX}check`;
 /**
  * A key that never exists. Every script names it, so that both nodes of a Cluster refuse the script while its slot is
  * moved: because a key is missing, the old node answers ASK or TRYAGAIN, and the new node TRYAGAIN. Otherwise the script

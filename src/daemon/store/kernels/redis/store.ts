@@ -2,12 +2,12 @@ import { parseRedisUrl } from '../../../settings/addresses.ts';
 import { StoreOfAnotherLayout } from '../../failures.ts';
 import { LINK } from '../../links/links.ts';
 import { replicaStore } from '../../replicas.ts';
-import { type Bounds, type Store, storeOver } from '../../store.ts';
+import { type Bounds, conditionOf, type Store, storeOver } from '../../store.ts';
 import { countKeys } from './census.ts';
 import { Changes } from './changes.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisKernel } from './kernel.ts';
-import { CHECK_KEY, EVERY_KEY, LAYOUT, LAYOUT_KEY } from './keys.ts';
+import { EVERY_KEY, LAYOUT, LAYOUT_KEY } from './keys.ts';
 import { rewriteFiles } from './rewrite-files.ts';
 import { scan } from './scan.ts';
 import { adviceOn, lookAtServer } from './server.ts';
@@ -17,8 +17,6 @@ import { adviceOn, lookAtServer } from './server.ts';
  * else.
  */
 const GATHER_MS = 100;
-/** How long the key of a check is kept, s. */
-const CHECK_S = 60;
 
 interface RedisStoreOptions extends Partial<Bounds> {
   /** REDIS_URL. */
@@ -54,14 +52,8 @@ export async function openRedisStore({
       replicas: replicaStore(kernel),
       advice: async () => adviceOn(server, isAlways),
       census: () => countKeys(connection, { kind: LINK.name, exactly: LINK.shared?.keys.exactly as RegExp }),
-      condition: () => {
-        const { failure } = connection;
-        return { writable: failure === null, detail: failure && `Redis cannot be reached: ${failure}.` };
-      },
+      condition: () => conditionOf('Redis', connection.failure),
       expectRoom: () => undefined,
-      check: async () => {
-        await connection.send(() => connection.client.set(CHECK_KEY, Date.now(), 'EX', CHECK_S));
-      },
       hints: { gather_ms: GATHER_MS, hintsMayBeLost: true },
       async scrub(rings) {
         await kernel.sweep(rings);

@@ -11,7 +11,6 @@ import {
   type StoreMaintenance,
   storeOver,
 } from '../../store.ts';
-import type { Kind } from '../kernel.ts';
 import { AnonymousBytes } from './anonymous-bytes.ts';
 import { copyTo, lastBackupAt } from './backup.ts';
 import { Checkpoints } from './checkpoints.ts';
@@ -29,9 +28,6 @@ import { asStoreFailure, isBusy, isDamage, isOutOfSpace, retrying } from './unav
 const DAMAGES_MAX = 10;
 
 const MIB = 1024 * 1024;
-
-/** A document that is written to test whether the store can be written. */
-const CHECK: Kind<{ at: number }> = { name: 'check', expires: () => null };
 
 interface SqliteOptions extends OpenOptions, Partial<Bounds> {
   /** ANONYMOUS_STORE_BYTES. If absent, there is no limit for anonymous clients. */
@@ -160,7 +156,6 @@ function storeOn(
       expectRoom() {
         if (!volume.hasRoom()) throw new StoreFull();
       },
-      check: () => kernel.step((tx) => tx.put(CHECK, '', { at: tx.now })),
       hints: { gather_ms: 0, hintsMayBeLost: false },
       async scrub(allRings) {
         await kernel.write(() => {
