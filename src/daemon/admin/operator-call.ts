@@ -129,6 +129,7 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
     known: async () => ({ state: 'new', action_id: randomSuffix(), further: false }),
     // The operator confirms each call.
     wroteLately: async () => false,
+    wroteForOthers: () => false,
     async start(action_id, call) {
       const close = (field: 'args' | 'summary', text: string) =>
         closeActionText(seal, action_id, field, text);

@@ -48,7 +48,10 @@ async function callOnce(
     return invalidArguments(checked.message);
   }
   const prepared = await prepareCall(tool, checked.args, run);
-  if (!('credential' in prepared)) return prepared;
+  if (!('credential' in prepared)) {
+    const isInDoubt = prepared.sign_in_needed && run.journal?.wroteForOthers(tool.name);
+    return isInDoubt ? { ...prepared, answer: { ok: false, message: MADE_FOR_OTHERS } } : prepared;
+  }
 
   const problem = tool.effect === 'write' ? tool.unusable?.(prepared.args) : null;
   if (problem) return invalidArguments(problem);
@@ -112,6 +115,10 @@ export const WAITS_FOR_PERSON =
 
 const REPLACES =
   'The question that was still open is withdrawn. Call its actions again if the person still wants them.';
+
+/** What the agent is told if the person of an earlier run is no longer signed in. */
+const MADE_FOR_OTHERS =
+  'Sign-in is needed for this. An earlier run of this message may have done it already. Tell the person that they must sign in first to learn whether it was done.';
 
 const UNKNOWN =
   'The outcome of an earlier attempt at this call is not known, so the call was not repeated. Tell the person.';

@@ -25,6 +25,7 @@ interface Scene {
   sent?: Sent | Error;
   finish?: Error;
   asked?: Asked;
+  wroteForOthers?: boolean;
   run?: RunOptions;
 }
 
@@ -37,6 +38,7 @@ function scene({
   sent = done,
   finish,
   asked,
+  wroteForOthers = false,
   run,
 }: Scene = {}) {
   const events: unknown[] = [];
@@ -50,6 +52,7 @@ function scene({
       return orThrow(known);
     },
     wroteLately: async () => false,
+    wroteForOthers: () => wroteForOthers,
     async start(action_id, { again }) {
       events.push(['start', action_id, again]);
       return orThrow(started);
@@ -182,6 +185,17 @@ describe('a repeated run', () => {
     expect(await call()).toEqual(answer);
     expect(names(events)).toEqual(['known']);
     expect(lines()).toEqual([['ok', 'made_before']]);
+  });
+
+  test('is not told that nothing was done if the person of an earlier run has signed out since', async () => {
+    const source = sourceOf({ base_url: 'https://shop.example.com', credentials: 'user' });
+    for (const wroteForOthers of [false, true]) {
+      const { call, events } = scene({ tool: { credentials: 'user', source }, wroteForOthers });
+      const { message } = (await call()) as { message: string };
+      expect(message).toContain('Sign-in is needed');
+      expect(message.includes('nothing was done')).toBe(!wroteForOthers);
+      expect(events).toEqual([]);
+    }
   });
 
   test('does not repeat a call whose outcome is unknown', async () => {

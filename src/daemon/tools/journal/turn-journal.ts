@@ -51,6 +51,10 @@ export interface CallJournal {
   /** Whether the tool wrote in this session within `LATELY_MS`, or may have written. */
   wroteLately(tool: string): Promise<boolean>;
   /**
+   * Whether an earlier run of the turn wrote with this tool, or may have, for somebody whose writes this run may not see.
+   */
+  wroteForOthers(tool: string): boolean;
+  /**
    * Records that a write is about to be sent. The record is durable when this resolves. `again`: the outcome was
    * unknown, and the write is sent once more. `lost`: another run of the message has begun, so nothing may be sent.
    */
@@ -151,6 +155,10 @@ export class TurnJournal implements CallJournal {
     return this.#parts.actions.wroteSince(this.#run.origin.session_tag, tool, LATELY_MS);
   }
 
+  wroteForOthers(tool: string): boolean {
+    return this.#wroteEarlier(tool, ({ is_shown }) => !is_shown);
+  }
+
   async start(
     action_id: string,
     { again, ...call }: CompleteCall & { again: boolean },
@@ -187,8 +195,8 @@ export class TurnJournal implements CallJournal {
     return this.#calls;
   }
 
-  #wroteEarlier(tool: string): boolean {
-    return this.#earlier.some((write) => write.tool === tool && write.state !== 'failed');
+  #wroteEarlier(tool: string, isMeant = (_write: TurnWrite) => true): boolean {
+    return this.#earlier.some((write) => write.tool === tool && write.state !== 'failed' && isMeant(write));
   }
 
   /**

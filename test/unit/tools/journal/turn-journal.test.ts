@@ -470,3 +470,24 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(2);
   });
 });
+
+test('a run for somebody else knows which tools wrote for the person before, but not what', async () => {
+  const first = await begin();
+  await first.call({ id: 7 });
+  for (const [person, hidden] of [
+    [ada, false],
+    [bob, true],
+    [null, true],
+  ] as const) {
+    const { journal } = await begin({ person });
+    expect(journal.wroteForOthers('shop_cancelOrder')).toBe(hidden);
+    expect(journal.wroteForOthers('shop_pay')).toBe(false);
+    expect(journal.alreadyDone).toHaveLength(hidden ? 0 : 1);
+  }
+});
+
+test('a write that has failed for somebody else leaves nothing in doubt', async () => {
+  answers = [answered(409, null)];
+  await (await begin()).call({ id: 7 });
+  expect((await begin({ person: null })).journal.wroteForOthers('shop_cancelOrder')).toBe(false);
+});
