@@ -31,7 +31,8 @@ const webchat: ResponsePlugin = {
       name: 'WEBCHAT_WEBHOOK_PATH',
       kind: 'string',
       default: DEFAULT_PATH,
-      pattern: /^\/[\w./~-]*$/,
+      // No empty segment and none of dots, which clients remove before they send a request.
+      pattern: /^\/([\w~-][\w.~-]*(\/|$))*$/,
       sentence: 'Path of the webchat channel; begins with a slash.',
     },
     {

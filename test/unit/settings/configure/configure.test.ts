@@ -58,6 +58,14 @@ describe('the configuration', () => {
     expect(environment).toBe('production');
   });
 
+  it.each(['//chat', '/a//b', '/a/../b', '/./a', 'chat'])(
+    'refuses %s as the path of webchat',
+    async (path) => {
+      const place = placeWith({ JWT_SECRET_KEY: SECRET, WEBCHAT_WEBHOOK_PATH: path });
+      await expect(configure(place)).rejects.toThrow('WEBCHAT_WEBHOOK_PATH');
+    },
+  );
+
   it('reports all problems at once, each with setting, value, source, mistake and a correct value', async () => {
     const place = placeWith(
       { PORT: 'abc', JWT_SECRET_KEY: SECRET, TOKEN_ENCRYPTION_KEY: 'not-to-be-shown' },
