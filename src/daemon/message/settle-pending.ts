@@ -219,7 +219,7 @@ function judgeQuestions(
     const isMeant = named === undefined || names_action;
     const answer = isMeant ? answerTo(actions, turn, texts) : { says: 'other' as const, confirmed: [] };
     const judged = judgeAnswer(first, { ...facts, says: answer.says, names_action });
-    const isOld = judged !== 'foreign' && actions.some((action) => isOutdated(action, services));
+    const isOld = actions.some((action) => isOutdated(action, services));
     return { actions, first, isMeant, answer, verdict: isOld ? 'withdrawn' : judged };
   });
 }
@@ -275,7 +275,6 @@ function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestio
 function collectFacts(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
   const { principal, credential, message, accepted_at } = turn;
   return {
-    is_edited: turn.edited === true || turn.rerun !== undefined,
     user_id: message.user_id,
     confirmer: identifyConfirmer(turn),
     person: principal.person,

@@ -8,8 +8,6 @@ export interface AnswerFacts {
   says: 'confirm' | 'decline' | 'other';
   /** The message names the action by its id, as a button does. False for a word or any other text. */
   names_action: boolean;
-  /** The sender has edited the message since it was accepted, so it answers nothing. */
-  is_edited: boolean;
   /** The channel user. */
   user_id: string;
   /**
@@ -54,7 +52,7 @@ export function judgeAnswer(
     return facts.names_action ? 'foreign' : 'left';
   if (facts.signs_out) return 'withdrawn';
   if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
-  if (facts.is_edited || facts.says === 'other') return 'left';
+  if (facts.says === 'other') return 'left';
   if (!facts.names_action && !wasAskedLast(action, facts.accepted_at)) return 'left';
   // The sender is no longer known: the sign-in has expired, or the message came without a token.
   if (action.principal !== facts.confirmer) return 'sign_in';

@@ -12,7 +12,6 @@ const OF_USER = { user_id: 'U1', principal: 'telex:U1', asked_at: 1000 };
 const YES: AnswerFacts = {
   says: 'confirm',
   names_action: false,
-  is_edited: false,
   user_id: 'U1',
   confirmer: ANNA,
   person: ANNA,
@@ -123,11 +122,6 @@ describe('an answer', () => {
 });
 
 describe('a message that does not answer the question', () => {
-  it('leaves the action pending if its sender has edited it, whatever it says now', () => {
-    for (const says of ['confirm', 'decline', 'other'] as const)
-      expect(judgeAnswer(OF_ANNA, { ...YES, says, is_edited: true })).toBe('left');
-  });
-
   it('leaves the action pending, but a no declines it even with only a stored sign-in', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'other' })).toBe('left');
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'decline' })).toBe('declined');
