@@ -207,6 +207,20 @@ export function describeQuestions(current: () => StoreUnderTest): void {
         expect(await states()).toEqual(['pending', 'pending', 'pending']);
       });
 
+      it('count by themselves if several were stored before one was sent', async () => {
+        const message = anInboxMessage({ platform: 'chat' });
+        const queues = ['quiet', 'asking'];
+        await store.inbox.enqueue(queues.map((id) => ({ ...message, id, message_id: id, queue: id })));
+        const [quiet, asking] = await store.inbox.claim('run', ['chat'], 2);
+        if (!quiet || !asking) throw new Error('nothing is claimed');
+        await reply(asksNothing, asked, quiet);
+        await reply(asksAgain, asked, asking);
+        await store.inbox.settle(quiet, { kind: 'sent' });
+        expect(await seen()).toEqual([true, false]);
+        await store.inbox.settle(asking, { kind: 'sent' });
+        expect(await seen()).toEqual([true, false, true]);
+      });
+
       it('end an expired question that was the last that the person had read', async () => {
         test.advance(HOUR / 4);
         await store.sessions.release(claim);

@@ -285,6 +285,15 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
         expect(await queued()).toMatchObject([{ session_id: 'chat:u1', rerun: { person: ada } }]);
       });
 
+      it('is run again for its sender, even if somebody else signed in there first', async () => {
+        session = aSession(test.now(), { owner: bob });
+        await saveSession(store, session);
+        const claim = await askInGroup();
+        await store.inbox.completeSignIn(claim, { reply: 'Hint.', begins_at: null, private_run });
+        await link(ada);
+        expect(await queued()).toMatchObject([{ session_id: 'chat:u1', rerun: { person: ada } }]);
+      });
+
       it('is never run again in the group', async () => {
         const early = await askInGroup();
         await link();

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeliveryFailed } from '../../../src/daemon/inbox/outcome.ts';
-import { link, removeLink, unlink } from '../../../src/daemon/linking/links.ts';
+import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/linking/links.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { TELEX } from '../../support/later-services.ts';
@@ -313,6 +313,10 @@ describe('a press of a button', () => {
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
     await world.settle();
     expect(world.sent.at(-1)?.text).toMatch(ENDED);
+    // It does not tell others what became of the question.
+    await world.post('', 'bob', { confirm: { id, approve: true } });
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toBe(GONE);
     expect(world.calls).toEqual([]);
   });
 });
@@ -324,6 +328,24 @@ describe('other people in the thread', () => {
     expect(await world.write('no', 'bob')).toEqual(['You said: no']);
     expect(await stateOf(id)).toBe('pending');
     expect(world.calls).toEqual([]);
+    expect(await world.write('yes')).toEqual([DONE]);
+  });
+
+  it('include the next owner of the id of the one who was asked', async () => {
+    await signIn('ada');
+    await world.write('cancel 1004', 'ada', { alias_id: 'first' });
+    const id = world.asked;
+    expect(await world.write('no', 'ada', { alias_id: 'second' })).toEqual(['You said: no']);
+    expect(await stateOf(id)).toBe('pending');
+    expect(await world.write('yes', 'ada', { alias_id: 'first' })).toEqual([DONE]);
+  });
+
+  it('do not come between a question and its answer if their message fails', async () => {
+    world = await ConfirmationWorld.open({ env: { INBOX_MAX_ATTEMPTS: '1' } });
+    await ask();
+    world.fails = true;
+    expect(await world.write('hello', 'bob')).toHaveLength(1);
+    world.fails = false;
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
@@ -376,13 +398,24 @@ describe('after a sign-in or sign-out, the daemon', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('withdraws the action if the person signs out', async () => {
-    await signIn('ada');
+  it('withdraws the action of a platform user who signs in under another spelling of the id', async () => {
+    const linking = { argument: 'ID', idsOf: () => ['ADA', 'ada'] };
     const id = await ask();
-    await unlink(world.services, TELEX, 'ada');
+    await link(world.services, { ...TELEX, linking }, 'ADA', await token());
     expect(await stateOf(id)).toBe('withdrawn');
-    expect(await world.write('yes')).toEqual(['You said: yes']);
   });
+
+  it.each(['on the platform', 'on the website'])(
+    'withdraws the action if the person signs out %s',
+    async (where) => {
+      await signIn('ada');
+      const id = await ask();
+      if (where === 'on the platform') await unlink(world.services, TELEX, 'ada');
+      else await unlinkPerson(world.services, TELEX, 'ada', await token({ sub: 'ada' }));
+      expect(await stateOf(id)).toBe('withdrawn');
+      expect(await world.write('yes')).toEqual(['You said: yes']);
+    },
+  );
 
   it('keeps the action if the same person signs in again', async () => {
     await signIn('ada');

@@ -4,7 +4,7 @@ import type { AgentRuntime, AgentTurn } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { messageTraces } from '../../../src/cli/message-traces.ts';
 import { createPushScope } from '../../../src/daemon/channels/scope.ts';
-import { link, unlink } from '../../../src/daemon/linking/links.ts';
+import { link, removeLink, unlink } from '../../../src/daemon/linking/links.ts';
 import { fixedSource } from '../../../src/daemon/tools/registry.ts';
 import { InboxProcess } from '../../support/inbox-process.ts';
 import { token } from '../../support/tokens.ts';
@@ -392,6 +392,22 @@ describe('a question that needs sign-in, in a group', () => {
     expect(texts().filter((text) => isSaid(text, 'ada'))).toHaveLength(1);
     const states = ['waiting', 'running', 'replied', 'failed'] as const;
     expect(await process.services.store.inbox.list({ states, limit: 9 })).toEqual([]);
+  });
+
+  it('is no answer to the question in the private chat, if it is only a yes', async () => {
+    await start();
+    await signIn();
+    expect((await write('gift')).at(-1)).toContain('Please confirm');
+    await removeLink(process.services, msgbot, USER);
+    during = async () =>
+      void (await turns
+        .at(-1)
+        ?.tools.find(({ name }) => name === 'orders')
+        ?.call({}));
+    await write('yes', GROUP);
+    await signIn();
+    expect(turns.at(-1)).toMatchObject({ text: 'yes', shared: false, confirmed_actions: [] });
+    expect(calls).toEqual(['orders of ada']);
   });
 
   it('is asked for sign-in once, with the sentence that fits, whenever the daemon is killed', async () => {

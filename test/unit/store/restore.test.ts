@@ -107,6 +107,7 @@ describe('a backup', () => {
       store = open();
       expect(await store.actions.pendingIn(session.session_id)).toEqual([]);
       expect(await store.actions.find(action_id)).toMatchObject(restored);
+      expect(await store.actions.sentIn(session.session_id)).toHaveLength(isConfirmed ? 1 : 0);
       await store.close();
     },
   );
