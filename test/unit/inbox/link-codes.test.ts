@@ -241,6 +241,13 @@ describe('a message that is a link code', () => {
     expect((await codeNow())?.state).toBe('expired');
   });
 
+  it('ends at once if its token belongs to somebody else', async () => {
+    ada = await token({ sub: 'bob' });
+    made = await make();
+    await say(made.code);
+    expect((await codeNow())?.state).toBe('expired');
+  });
+
   it('ends at once if the rules for phone numbers forbid the link', async () => {
     const linking = {
       ...(LINKED.linking as NonNullable<PushPlugin['linking']>),
@@ -250,6 +257,11 @@ describe('a message that is a link code', () => {
     await enqueue({ ...LINKED, linking }, services, worker, [aMessage(made.code)]);
     expect(await notices()).toEqual([expect.stringContaining('connected with another account')]);
     expect((await codeNow())?.state).toBe('expired');
+    // The person may renew their own link.
+    await link(services, LINKED, 'u1', ada);
+    made = await make();
+    await enqueue({ ...LINKED, linking }, services, worker, [aMessage(made.code)]);
+    expect((await codeNow())?.state).toBe('claimed');
   });
 });
 
@@ -490,10 +502,50 @@ describe('a code on which both have agreed', () => {
 
   it('replaces the link of another person if the ids of the channel are no phone numbers', async () => {
     await link(services, LINKED, 'u1', await token({ sub: 'bob' }));
+    await findSendersLink(services, LINKED, { user_id: 'u1', alias_id: 'b1' });
     await say(made.code);
     await confirm();
     await say('yes');
     expect(await linked()).toBe(ada);
+    expect(await findLink(services, LINKED, 'b1')).toBeNull();
+  });
+
+  it('replaces the links under all spellings of the id', async () => {
+    const spelled = { ...LINKED, linking: { argument: 'ID', idsOf: () => ['U1', 'u1'] } };
+    await link(services, LINKED, 'u1', await token({ sub: 'bob' }));
+    await enqueue(spelled, services, worker, [aMessage(made.code)]);
+    await confirm();
+    await enqueue(spelled, services, worker, [aMessage('yes')]);
+    const { links } = services.store;
+    expect((await links.list({ limit: 9 })).map(({ key }) => key)).toEqual(['telex:jwt:U1']);
+  });
+
+  it('withdraws the actions of its sender that are not those of its person', async () => {
+    await say(made.code);
+    await say('yes');
+    const mine = { platform: 'telex', user_id: 'u1' };
+    const asked = [
+      { ...mine, person: null, principal: 'telex:u1' },
+      { ...mine, user_id: 'U1', person: null, principal: 'telex:U1' },
+      { ...mine, person: ADA, principal: ADA },
+    ].map(async (members) => {
+      const session = aSession(services.clock.now(), mine);
+      await saveSession(services.store, session);
+      const pending = aPendingAction(session, members);
+      const turn = { record: aTurn(), ttl_ms: 3_600_000 };
+      await commitUnderClaim(services.store, session.session_id, {
+        trace: aTrace(session),
+        turn,
+        pending: [pending],
+      });
+      return pending.action_id;
+    });
+    const ids = await Promise.all(asked);
+    await confirm();
+    const spelled = { ...LINKED, linking: { argument: 'ID', idsOf: () => ['u1', 'U1'] } };
+    expect((await bindCode(services, spelled, made.id)).outcome).toBe('bound');
+    const states = ids.map(async (id) => (await services.store.actions.find(id))?.state);
+    expect(await Promise.all(states)).toEqual(['withdrawn', 'withdrawn', 'pending']);
   });
 
   it('is gone if it was ended meanwhile, or if there is none', async () => {

@@ -8,6 +8,7 @@ import {
   findLink,
   findSendersLink,
   type LinkServices,
+  listLinks,
   noteExpiryNotified,
 } from '../../../src/daemon/linking/find-link.ts';
 import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/linking/links.ts';
@@ -39,6 +40,16 @@ beforeEach(async () => {
 
 const ADA = personKey({ sub: 'ada' });
 const never = () => false;
+
+/** Services on which something happens just before a link is removed. */
+function beforeRemoval(happen: (key: string) => Promise<unknown>): TestLinks {
+  const { links } = store;
+  const remove: LinkStore['remove'] = async (key, ...of) => {
+    await happen(key);
+    return links.remove(key, ...of);
+  };
+  return { ...services, store: { ...store, links: { ...links, remove } } };
+}
 
 describe('a link', () => {
   it('is stored under the documented key, with the token as its value, for 30 days', async () => {
@@ -227,6 +238,17 @@ describe('a link for an id with several spellings', () => {
     expect(await unlink(services, NUMBERED, '1555')).toBe(false);
   });
 
+  it('is removed under the first spelling last, so that no older link takes effect in between', async () => {
+    await putAt('+1555', 'bob');
+    await putAt('+1-555', 'ada');
+    const effective: unknown[] = [];
+    const watched = beforeRemoval(async () => {
+      effective.push((await findLink(services, NUMBERED, '1555'))?.person);
+    });
+    expect(await unlink(watched, NUMBERED, '1555')).toBe(true);
+    expect(effective).toEqual([ADA, ADA]);
+  });
+
   it("is removed for a person only if it is that person's link", async () => {
     await putAt('+1555', 'ada');
     const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
@@ -238,6 +260,23 @@ describe('a link for an id with several spellings', () => {
     expect(await keys()).toEqual(['telex:jwt:+1555']);
     expect(await unlinkPerson(services, NUMBERED, '+1-555', adas)).toEqual({ outcome: 'removed' });
     expect(await keys()).toEqual([]);
+  });
+
+  it('is kept if another person links the user while it is being removed', async () => {
+    const bobs = await token({ sub: 'bob' });
+    const taken = beforeRemoval(async (key) => {
+      if (key === 'telex:jwt:+1-555') await link(services, NUMBERED, '+1555', bobs);
+    });
+    await link(services, NUMBERED, '+1555', await token({ sub: 'ada' }));
+    await findSendersLink(services, NUMBERED, { user_id: '+1555', alias_id: 'US.1' });
+    expect(await unlinkPerson(taken, NUMBERED, '+1555', await token({ sub: 'ada' }))).toEqual({
+      outcome: 'none',
+    });
+    expect(await findLink(services, NUMBERED, '+1555')).toMatchObject({ token: bobs });
+    await link(services, NUMBERED, '+1555', await token({ sub: 'ada' }));
+    await findSendersLink(services, NUMBERED, { user_id: '+1555', alias_id: 'US.1' });
+    await removeLink(taken, NUMBERED, 'US.1');
+    expect(await findLink(services, NUMBERED, '+1555')).toMatchObject({ token: bobs });
   });
 
   it('is looked up under the id itself if the channel does not recognize the id', async () => {
@@ -338,6 +377,8 @@ describe('a sender with a number and a second id', () => {
     // The stored link names Ada, although its token is Bob's, so the store would bind the id.
     await store.links.put({ key, token: bobs, person: ADA, ttl_ms: MONTH }, before?.token ?? null);
     expect(await sender('US.1')).toBeNull();
+    expect(await unlink(services, NUMBERED, 'US.1')).toBe(false);
+    expect(await listLinks(services, ADA)).toEqual([]);
     expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: personKey({ sub: 'bob' }) });
   });
 
@@ -350,6 +391,15 @@ describe('a sender with a number and a second id', () => {
     expect(await store.links.get(first.key)).toBeNull();
     expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}` });
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
+  });
+
+  it('loses the second id when another person links another spelling of the number', async () => {
+    await store.links.remove(`telex:jwt:${NUMBER}`);
+    const first = { key: 'telex:jwt:+1555', token: await token({ sub: 'ada' }), person: ADA, ttl_ms: MONTH };
+    await store.links.put(first, null);
+    await sender(NUMBER, 'US.1');
+    await link(services, NUMBERED, NUMBER, await token({ sub: 'bob' }));
+    expect(await store.links.get(`telex:jwt:${NUMBER}`)).toMatchObject({ alias: null });
   });
 
   it('is bound to only one of two second ids that arrive simultaneously', async () => {

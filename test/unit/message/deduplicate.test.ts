@@ -58,6 +58,18 @@ describe('deduplicate', () => {
     });
   });
 
+  it.each([{ user_id: 'another' }, { thread_id: 't' }])(
+    'refuses a key of a person with a different body: %j',
+    async (others) => {
+      await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
+      const again = withKey('k', 'Hello', signedIn('ada'));
+      Object.assign(again.message, others);
+      await expect(runStep(world, deduplicate, again)).rejects.toMatchObject({
+        code: 'idempotency_key_reused',
+      });
+    },
+  );
+
   it('refuses a key with a different body even after the first request has failed', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     await turn.release(true);
@@ -67,11 +79,13 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
-  it('treats the same key from different senders as different keys', async () => {
+  it('treats the same key from different senders, or for other channels, as different keys', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('bob')));
     await runStep(world, deduplicate, { ...withKey('k'), address: '192.0.2.2' });
+    const turn = withKey('k');
+    await runStep(world, deduplicate, { ...turn, channel: { ...turn.channel, namespace: 'kiosk' } });
   });
 
   it('does not return the answer for one person to anybody else', async () => {

@@ -58,6 +58,17 @@ describe('open-session', () => {
     expect(await world.store.sessions.find('s')).toBeNull();
   });
 
+  it.each(['new', 'found'])(
+    'stores no second id of a sender if several people write in the session: %s',
+    async (origin) => {
+      const message = aMessage({ platform: 'telex', shared: true, alias_id: 'b1' });
+      const found = origin === 'new' ? null : session({ namespace: 'telex' });
+      const { turn } = await runStep(world, openSession, await arrived(found, { ...ON_PLATFORM, message }));
+      expect(turn.session_origin).toBe(origin);
+      expect(turn.session).not.toHaveProperty('alias_id');
+    },
+  );
+
   it('stores no tag of the client address for a message from a platform', async () => {
     const { turn } = await runStep(world, openSession, await arrived(null, ON_PLATFORM));
     expect(turn.session).not.toHaveProperty('client');
