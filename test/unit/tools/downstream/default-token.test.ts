@@ -134,6 +134,11 @@ test('wrong credentials are reported as the cause', async () => {
   });
 });
 
+test.each([400, 403])('credentials that are refused with %s are reported as the cause', async (status) => {
+  api.misbehave('/authentication_token', { status, body: {} });
+  await expect(defaultToken().get()).rejects.toMatchObject({ reason: 'default_credentials_refused' });
+});
+
 test('without credentials, no token is requested', async () => {
   const source = createDefaultToken({
     downstream: createDownstream({ baseUrl: api.url, timeoutMs: 5_000 }),

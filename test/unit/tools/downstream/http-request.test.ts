@@ -166,6 +166,15 @@ test('a connection is used at once for the same owner, and a moment later for an
   await setTimeout(150);
   await ask('carol');
   expect(sockets.slice(0, 3)).toContain(sockets[3]);
+  await ask('dave');
+  expect(sockets[4]).not.toBe(sockets[3]);
+});
+
+test.each([408, 503])('a connection with an answer %s is not used again', async (status) => {
+  // A gateway that gave up may still get the real answer, and pass it on to the next request.
+  answer = (_request, response) => response.writeHead(status).end();
+  for (let time = 0; time < 2; time++) expect((await send()).status).toBe(status);
+  expect(sockets[1]).not.toBe(sockets[0]);
 });
 
 test('a read is sent once more if its kept connection was closed, but a write is not', async () => {

@@ -84,6 +84,15 @@ describe('the cache of exchanged tokens', () => {
     expect(server.exchanged).toHaveLength(1);
   });
 
+  test('each person who waits at the same time gets their own token', async () => {
+    const exchange = create();
+    const persons = [alice, subject('user-2'), subject('user-3')];
+    const tokens = await Promise.all(persons.map((one) => exchange.exchange('shop', settings(), one)));
+    expect(tokens.map((token) => token.reveal())).toEqual(
+      persons.map((one) => `exchanged-${server.exchanged.indexOf(one.reveal()) + 1}-for-billing`),
+    );
+  });
+
   test('there is a separate token for each person, source and audience', async () => {
     const exchange = create();
     const first = await exchange.exchange('shop', settings(), alice);
