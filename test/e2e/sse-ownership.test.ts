@@ -115,6 +115,14 @@ describe('a stream that got its owner from the token in its address', () => {
     expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
   });
 
+  it('has an answer that a repeat of the message gets only with a token of that person', async () => {
+    const headers = { 'Idempotency-Key': 'mine' };
+    const stream_id = await me({}, headers);
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    const { body } = await post(daemon.url, { user_id: 'u', message: 'me' }, { headers });
+    expect(body.code).toBe('session_forbidden');
+  });
+
   it('can be resumed, but neither read from the start nor stopped, with a token that has expired meanwhile', async () => {
     const early = await token({ sub: 'ada', ttl: -1 });
     const late = await token({ sub: 'ada', ttl: 2 });

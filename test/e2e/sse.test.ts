@@ -182,6 +182,9 @@ describe('tokens', () => {
     const cookie = { Cookie: `a=b; jwt_token=${third}` };
     expect(await reply(await me())).toBe('nobody');
     expect(await reply(await me({ jwt_token: ada }))).toBe('ada@example.com');
+    const body = { user_id: 'u', message: 'me', jwt_token: ada };
+    const inHeader = await start(daemon.url, body, { Authorization: `Bearer ${other}` });
+    expect(await reply(inHeader)).toBe('query@example.com');
     expect(await reply(await me({ jwt_token: ada }), { query: `token=${other}` })).toBe('query@example.com');
     expect(await reply(await me({ jwt_token: ada }), { query: `token=${other}`, headers: cookie })).toBe(
       'cookie@example.com',

@@ -96,6 +96,14 @@ it('a stream that is stopped before it is opened is a message that was stopped',
   expect([stored, ended]).toEqual([['stream_start', 'complete', 'stream_complete'], [['sse', 'stopped']]]);
 });
 
+it('a stream that would replay the answer for a reader with a token is refused to others', async () => {
+  const { services } = servicesWith([{ ...WAITING, idempotency_key: 'k' }]);
+  const answer = { session_id: 't', response: 'all', reader: 'them' };
+  const store = { ...services.store, idempotency: { look: async () => ({ outcome: 'done', answer }) } };
+  const opening = open({ ...services, store } as unknown as StreamServices);
+  await expect(opening).rejects.toMatchObject({ code: 'session_forbidden' });
+});
+
 it('opening a stream that replays an answer succeeds even if the stream cannot be released, and the failure is only logged', async () => {
   const { services } = servicesWith([{ ...WAITING, idempotency_key: 'k' }]);
   const { log, lines } = collectLog();

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import type { ChannelRequest } from '../../../src/channel/index.ts';
+import { type PersonKey, personKey, type TokenVerdict } from '../../../src/daemon/identity/identity.ts';
+import type { Services } from '../../../src/daemon/message/services.ts';
+import type { StreamRecord } from '../../../src/daemon/store/streams.ts';
+import { type AdmittedReader, admitReader } from '../../../src/daemon/stream/admit-reader.ts';
+
+/* agentd-message(7), "Whose stream it is". */
+
+const ADA = personKey({ sub: 'ada' });
+const BOB = personKey({ sub: 'bob' });
+const POSTED = 1000;
+
+/** `ada` is a valid token of Ada, `ada-late` one that has expired since the message was posted. */
+function validate(token: string): TokenVerdict {
+  const [sub = '', late] = token.split('-');
+  const person = personKey({ sub });
+  if (late !== undefined)
+    return { valid: false, reason: 'Token Expired', expired: { person, at: POSTED + 1 } };
+  if (sub !== 'ada' && sub !== 'bob') return { valid: false, reason: 'JWT Malformed' };
+  return { valid: true, person } as TokenVerdict;
+}
+
+interface Case {
+  stream?: Partial<Pick<StreamRecord, 'owner' | 'reader' | 'token'>>;
+  start?: object;
+  /** The session that the stream names. */
+  session?: { session_id: string; owner: PersonKey } | null;
+  cookies?: string[];
+  query?: string;
+  after?: number;
+}
+
+function admit({
+  stream,
+  start,
+  session = null,
+  cookies = [],
+  query,
+  after = 0,
+}: Case): Promise<AdmittedReader> {
+  const services = {
+    tokens: { validate: async (token: string) => validate(token) },
+    store: { sessions: { find: async () => session } },
+    seal: { open: (stored: string) => stored },
+  } as unknown as Services;
+  const record = {
+    ...{ stream_id: 's', owner: null, reader: null, token: null, ...stream },
+    start: {
+      ...{ session_id: 't', token_given: false, cookie_person: null, accepted_at: POSTED },
+      ...{ message: { metadata: {} }, ...start },
+    },
+  } as unknown as StreamRecord;
+  const tokens = { ambient: cookies, explicit: query, required: false };
+  const request = { method: 'GET', id: 'r', headers: {} } as ChannelRequest;
+  return admitReader(services, record, request, { tokens, after });
+}
+const code = (of: Case) =>
+  admit(of).then(
+    () => 'admitted',
+    (error: { code?: string }) => error.code,
+  );
+
+describe('a stream whose message says “signed out”', () => {
+  it('uses no cookie, and refuses none', async () => {
+    const start = { message: { metadata: { jwt_token: null } } };
+    const session = { session_id: 't', owner: ADA };
+    expect(await admit({ start, session, cookies: ['bob'] })).toMatchObject({
+      token: null,
+      claimant: { owner: null, reader: null },
+    });
+  });
+});
+
+describe('a stream in a session with an owner', () => {
+  it('is refused to others, unless the session has had another id since', async () => {
+    const owned = (session_id: string) => ({ session: { session_id, owner: ADA }, query: 'bob' });
+    expect(await code(owned('t'))).toBe('forbidden');
+    expect(await admit(owned('after sign-in'))).toMatchObject({ claimant: { owner: BOB, reader: BOB } });
+  });
+});
+
+describe('a stream of a person', () => {
+  it.each([
+    { cookies: ['ada'], query: 'bob' },
+    { cookies: ['bob'], query: 'ada' },
+  ])('is refused to a request with another token of somebody else: %j', async (tokens) => {
+    expect(await code({ stream: { owner: ADA }, ...tokens })).toBe('forbidden');
+  });
+
+  it('is read with its id if the cookie of its message counts, even if a token in the address came with it', async () => {
+    const start = { cookie_person: ADA };
+    const claimant = { owner: ADA, reader: null };
+    expect(await admit({ start, cookies: ['ada'], query: 'ada' })).toMatchObject({ claimant });
+    expect(await admit({ start, query: 'ada' })).toMatchObject({ claimant: { owner: ADA, reader: ADA } });
+  });
+});
+
+describe('a stream with a reader', () => {
+  const stream = { owner: ADA, reader: ADA };
+
+  it('can be read with the cookie of the reader only if the message came with it', async () => {
+    expect(await code({ stream, cookies: ['ada'] })).toBe('forbidden');
+    expect(await code({ stream, start: { cookie_person: ADA }, cookies: ['ada'] })).toBe('admitted');
+  });
+
+  it('can be resumed with a token that has expired since only if it is the reader’s', async () => {
+    expect(await code({ stream, query: 'bob-late', after: 1 })).toBe('forbidden');
+    expect(await code({ stream, query: 'ada-late', after: 1 })).toBe('admitted');
+  });
+});
+
+it('a token that was refused with the message is not validated again, but another one is', async () => {
+  const stream = { token: 'ada' };
+  const start = { token_given: true, token_refused: 'Token Expired' };
+  expect((await admit({ stream, start })).claimant.owner).toBeNull();
+  expect((await admit({ stream, start, query: 'bob' })).claimant.owner).toBe(BOB);
+});
