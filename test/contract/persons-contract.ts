@@ -16,9 +16,18 @@ import {
   speakInThread,
   THREAD,
 } from '../support/person-world.ts';
-import { anAction, anInboxMessage, aSession, aStream, aTrace, aTurn, GUARD_LIMITS } from './fixtures.ts';
+import {
+  anAction,
+  anInboxMessage,
+  aSession,
+  aStream,
+  aTrace,
+  aTurn,
+  aWaitingQuestion,
+  GUARD_LIMITS,
+} from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { saveSession, storeReply } from './store-writes.ts';
+import { commitUnderClaim, keepTurn, saveSession, storeReply } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -136,6 +145,88 @@ export function describePersons(current: () => StoreUnderTest): void {
       // Others can still write in the thread.
       await speakInThread(store, test.now(), aResident('Cleo'), null);
       expect(await store.sessions.turns(THREAD)).toHaveLength(3);
+    });
+
+    it("keeps others' turns without sign-in in a thread that belongs to the erased person", async () => {
+      if (store.persons === null) return;
+      const { person, user_id } = ada;
+      const thread = aSession(test.now(), { platform: PLATFORM, owner: person, user_id });
+      await saveSession(store, thread);
+      const others = await keepTurn(store, thread, { user_id: bob.user_id });
+      await keepTurn(store, thread, { user_id, person });
+      await store.persons.erase(asPerson(ada));
+      const left = await store.sessions.turns(thread.session_id);
+      expect(left.map(({ turn_id }) => turn_id)).toEqual([others.turn_id]);
+      expect(await store.sessions.find(thread.session_id)).toMatchObject({ owner: null });
+      const other = { ...thread, session_id: 'opened', owner: cleo.person };
+      await saveSession(store, other);
+      await keepTurn(store, other, { user_id: bob.user_id });
+      await store.persons.erase(asUser(ada));
+      expect(await store.sessions.find('opened')).toMatchObject({ user_id: 'erased', owner: null });
+    });
+
+    it("removes the sign-in of the erased person from others' threads, even if no turn was stored", async () => {
+      if (store.persons === null) return;
+      const jwt_context = { has_jwt: true as const, user_id: 'a', email: 'a', token: 't', token_exp: '2031' };
+      const thread = aSession(test.now(), {
+        ...{ platform: PLATFORM, owner: bob.person, user_id: bob.user_id, metadata: { jwt_context } },
+        credential_owner: { user_id: ada.user_id, person: ada.person },
+      });
+      await saveSession(store, thread);
+      await keepTurn(store, thread, { user_id: bob.user_id, person: bob.person });
+      await store.persons.erase({ person: ada.person, link_keys: [] });
+      expect(await store.sessions.find(thread.session_id)).toMatchObject({
+        ...{ owner: bob.person, metadata: {}, credential_owner: null },
+      });
+    });
+
+    it('erases what only the session of the person, their turn, or their other id leads to', async () => {
+      if (store.persons === null) return;
+      const { links, actions, inbox, waitingQuestions } = store;
+      const own = aSession(test.now(), { platform: 'webchat', owner: ada.person });
+      await saveSession(store, own);
+      const waiting = aWaitingQuestion(own, { link_key: 'another' });
+      const changes = { turn: { record: aTurn(), ttl_ms: HOUR }, trace: aTrace(own), waits: waiting };
+      await commitUnderClaim(store, own.session_id, changes);
+      const before = anAction({ platform: 'webchat', session_tag: own.session_id });
+      await actions.start(null, before);
+      const thread = aSession(test.now(), { platform: PLATFORM, user_id: bob.user_id });
+      await saveSession(store, thread);
+      const { turn_id } = await keepTurn(store, thread, { user_id: ada.user_id, person: ada.person });
+      const reply = anInboxMessage({ id: turn_id, platform: PLATFORM, message: null, reply: 'to Ada' });
+      await inbox.enqueue([reply]);
+      await store.persons.erase({ person: ada.person, link_keys: [] });
+      expect(await waitingQuestions.ofTurn(waiting.message.rerun.turn_id)).toBeNull();
+      expect([await actions.find(before.action_id), await inbox.find(turn_id)]).toEqual([null, null]);
+
+      const key = `${PLATFORM}:jwt:number`;
+      await links.put({ key, token: 't', person: ada.person, ttl_ms: HOUR }, null);
+      await links.bindAlias(key, 't', { alias: `${PLATFORM}:other`, person: ada.person });
+      const code = { code_id: 'code', code_hash: 'hash', person: bob.person, token: 'sealed' };
+      await store.linkCodes.create({ ...code, ttl_ms: HOUR });
+      const sender = { platform: PLATFORM, user_id: 'number', alias_id: 'other', name: null, locale: null };
+      await store.linkCodes.claim('hash', { ...sender, reply_to: {}, message_id: null });
+      await store.persons.erase({ platform: PLATFORM, user_id: 'other' });
+      expect([await links.get(key), await store.linkCodes.find('code')]).toEqual([null, null]);
+    });
+
+    it('erases the streams that became those of the person by their tokens, or that the user began', async () => {
+      if (store.persons === null) return;
+      const { streams, limits } = store;
+      const [read, byCookie, users, others] = [aStream(), aStream(), aStream(), aStream()];
+      byCookie.start.cookie_person = ada.person;
+      byCookie.start.token_given = false;
+      byCookie.start.address = '192.0.2.7';
+      users.start.message.user_id = 'visitor';
+      for (const one of [read, byCookie, users, others]) await streams.create(one);
+      await streams.claim(read.stream_id, { owner: null, reader: ada.person });
+      const max = { max: 5, window_ms: HOUR };
+      await limits.hit('http:address:192.0.2.7', max);
+      await store.persons.erase({ person: ada.person, link_keys: [] });
+      await store.persons.erase({ platform: users.start.message.platform, user_id: 'visitor' });
+      const left = [read, byCookie, users, others].map(async ({ stream_id }) => streams.find(stream_id));
+      expect((await Promise.all(left)).map((one) => one !== null)).toEqual([false, false, false, true]);
+      expect(await limits.hit('http:address:192.0.2.7', max)).toMatchObject({ remaining: 4 });
     });
 
     it('erases the turns of a person in a thread that somebody else opened, and no other turns', async () => {
@@ -377,6 +468,46 @@ export function describePersons(current: () => StoreUnderTest): void {
       const max = { max: 5, window_ms: HOUR };
       expect(await store.limits.hit('http:address:192.0.2.1', max)).toMatchObject({ remaining: 4 });
       expect(await store.limits.hit('http:address:192.0.2.2', max)).toMatchObject({ remaining: 3 });
+    });
+
+    it('erases the keys of requests that were the person’s, and of nobody else', async () => {
+      if (store.persons === null) return;
+      const { idempotency, guard } = store;
+      const ids = { session_id: 'cleo-now', former_id: 'cleo-before' };
+      await saveSession(store, aSession(test.now(), { ...ids, user_id: 'cleo-web', owner: cleo.person }));
+      const user = guardUser({
+        platform: 'webchat',
+        user_id: 'cleo-web',
+        person: null,
+        address: '192.0.2.1',
+      });
+      const visit = { user, session_id: 'elsewhere', text: 'hash', message_id: null, sent_at: null };
+      await guard.check(visit, GUARD_LIMITS);
+      const client = (address: string) => ['client', address, 'cleo-web'];
+      const keys = [
+        { sender: ['person', cleo.person], answer: { session_id: 'ended' } },
+        { sender: client('192.0.2.3'), answer: { session_id: 'elsewhere', reader: cleo.person } },
+        { sender: client('192.0.2.4'), answer: { session_id: 'cleo-now' } },
+        { sender: client('192.0.2.1'), answer: null },
+        { sender: client('192.0.2.2'), answer: null },
+        { sender: ['person', bob.person], answer: { session_id: 'ended' } },
+      ].map(({ sender, answer }, n) => ({ key: JSON.stringify(['web', sender, `k${n}`]), answer }));
+      for (const { key, answer } of keys) {
+        const claimed = await idempotency.claim(key, 'body');
+        if (claimed.outcome !== 'new') throw new Error('the key is known');
+        if (answer === null) await idempotency.release(claimed.claim);
+        else await idempotency.finish(claimed.claim, { ...answer, response: 'said' }, HOUR);
+      }
+      await store.persons.erase({ person: cleo.person, link_keys: [] });
+      const left = await Promise.all(keys.map(({ key }) => idempotency.look(key, 'another body')));
+      expect(left.map(({ outcome }) => outcome)).toEqual([
+        'new',
+        'new',
+        'new',
+        'new',
+        'other_body',
+        'other_body',
+      ]);
     });
 
     it('ends the streams of an erased person for their readers', async () => {

@@ -136,11 +136,10 @@ export class PersonMatch {
     return alias !== null && alias.person === this.#person;
   }
 
-  action({ person, principal, platform, user_id, session_tag }: Action): boolean {
+  action({ person, platform, user_id, session_tag }: Action): boolean {
     return (
       this.#isPerson(person) ||
       this.#isUser(platform, user_id) ||
-      this.#isOwnerKey(principal) ||
       (person === null && this.#isSession(session_tag))
     );
   }
@@ -272,19 +271,14 @@ export class PersonMatch {
 
   /**
    * Whether the guard's counters belong to the person or user. They also belong to a person if they count an anonymous
-   * web client that claimed the same user id as a session of the person. @param state null if only the key is known.
+   * web client that claimed the same user id as a session of the person.
    */
-  guard(key: string, state: Pick<GuardUserState, 'user'> | null): boolean {
-    const [platform = '', kind, ...ids] = JSON.parse(key) as string[];
-    const user_id = ids.at(-1) ?? '';
-    if (kind === 'person' && this.#isPerson(ids[0] as PersonKey)) return true;
-    if (kind === 'client' && (this.#claimed.has(user_id) || this.#isUser(platform, user_id))) {
-      this.#noteAddress(ids[0] ?? null);
+  guard({ user: { platform, user_id, person, address } }: Pick<GuardUserState, 'user'>): boolean {
+    if (address !== null && (this.#claimed.has(user_id) || this.#isUser(platform, user_id))) {
+      this.#noteAddress(address);
       return true;
     }
-    if (kind !== 'person' && this.#isUserOrLinked(platform, user_id)) return true;
-    if (state === null) return false;
-    return this.#isPerson(state.user.person) || this.#isUserOrLinked(state.user.platform, state.user.user_id);
+    return this.#isPerson(person) || this.#isUserOrLinked(platform, user_id);
   }
 
   guardTurns(session_tag: string): boolean {
@@ -337,8 +331,9 @@ export class PersonMatch {
     return this.#isUserOrLinked(platform, user_id);
   }
 
+  /** The key of a budget is that of its person, or `platform:user_id`. */
   budget(key: string): boolean {
-    return this.#isOwnerKey(key);
+    return key === (this.#user ? `${this.#user.platform}:${this.#user.user_id}` : this.#person);
   }
 
   #isTiedTo(session: Session): boolean {
@@ -372,15 +367,6 @@ export class PersonMatch {
   #isNotice(platform: string, message_id: string | null, reply_to: JsonObject): boolean {
     if (message_id !== null && this.#messages.has(`${platform}:${message_id}`)) return true;
     return platform === this.#user?.platform && mentions(reply_to, this.#user.user_id);
-  }
-
-  /**
-   * Whether a key belongs to the person or user: a person's key, or `platform:user_id`. Budgets and the principals of
-   * actions have keys of this form.
-   */
-  #isOwnerKey(key: string | null): boolean {
-    if (key === null) return false;
-    return key === (this.#user ? `${this.#user.platform}:${this.#user.user_id}` : this.#person);
   }
 
   #isSession(name: string | null): boolean {

@@ -143,7 +143,7 @@ const LEADING: readonly Part[] = [
     },
   ),
   LINKS,
-  leading(GUARD_USER, 'guard', (match, doc, key) => match.guard(key, doc)),
+  leading(GUARD_USER, 'guard', (match, doc) => match.guard(doc)),
   leading(KEY, 'answers', (match, { answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
   ACTIONS,
   INBOX,
