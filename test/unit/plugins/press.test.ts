@@ -91,7 +91,8 @@ describe('a press of a button in Slack', () => {
     user: { id: 'U1', team_id: 'T1' },
     team: { id: 'T1' },
     channel: { id: 'C1' },
-    message: { ts: '2.0', thread_ts: '1.0' },
+    // The bot has written the message with the button.
+    message: { user: 'UBOT', ts: '2.0', thread_ts: '1.0' },
     actions: [{ value: YES, action_ts: '3.000001' }],
   };
   const read = (members: object = {}) => {
@@ -269,6 +270,25 @@ describe('a press of a button in WhatsApp', () => {
     expect(await deliver(phonechat.create(scope), signed ?? given)).toMatchObject({ status: 200 });
     expect(came).toEqual(['one', 'two', 'a press', 'three']);
   });
+
+  it.each(['direct', 'group'] as const)(
+    'that is refused is answered only where nobody else reads it: %s',
+    async (place) => {
+      const simulator = await phonechat.simulator?.();
+      if (!simulator) throw new Error('the channel has no simulator');
+      const settings = settingsOf(
+        phonechat,
+        simulator.devSettings((name) => name.padEnd(43, 'x'), 'http://127.0.0.1:9'),
+      );
+      const scope = recordingScope(settings, {
+        press: async () => ({ outcome: 'refused', text: 'Not yours.' }),
+      });
+      const press = { kind: 'press', user: '+16505551234', text: YES, place, number: 1 } as const;
+      const given = simulator.delivery({ ...press, sent_at: Date.now() }, settings);
+      expect(await deliver(phonechat.create(scope), given)).toMatchObject({ status: 200 });
+      expect(scope.notices.map(({ text }) => text)).toEqual(place === 'direct' ? ['Not yours.'] : []);
+    },
+  );
 });
 
 it.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))(

@@ -209,6 +209,11 @@ describe('a delivery', () => {
     expect(theirs.message.user_id).not.toBe(ours.message.user_id);
   });
 
+  it('in a shared channel is from another company, even if our workspace delivers it', () => {
+    const parsed = parse(with_(sample('app-mention-external'), { team: TEAM }), null);
+    expect(parsed).toMatchObject({ message: { user_id: 'T0EXTERNAL:U061F7AUR' } });
+  });
+
   it('in a shared channel without the workspace of the sender is from an unknown user', () => {
     const { user_team, source_team, team, ...event } = sample('app-mention-external').event as Sample;
     const parsed = parse({ ...sample('app-mention-external'), event }, null);

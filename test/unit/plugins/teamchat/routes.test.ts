@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { signRequest } from '../../../../plugins/teamchat/verify.ts';
-import type { ChannelRequest } from '../../../../src/channel/index.ts';
+import { type ChannelRequest, pressPayload } from '../../../../src/channel/index.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
 import { sample } from '../../../fixtures/teamchat/sample.ts';
 import { GOOD_TOKEN, type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
@@ -60,4 +60,29 @@ it('a route refuses a delivery if nothing can be stored, so that the platform re
   const scope = recordingScope(settings, { enqueue: fails, notify: fails, edit: fails });
   for (const name of ['message-im', 'message-changed', 'file-share-wordless'])
     await expect(deliver(scope, 'events', event(name))).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+it('a route tells only the person who pressed a button why the press was refused', async () => {
+  const sent: unknown[] = [];
+  const scope = recordingScope(settings, {
+    press: async () => ({ outcome: 'refused', text: 'Not yours.' }),
+    fetch: async (url, init) => {
+      sent.push([new URL(String(url)).pathname, Object.fromEntries(new URLSearchParams(String(init?.body)))]);
+      return Response.json({ ok: true });
+    },
+  });
+  const payload = JSON.stringify({
+    type: 'block_actions',
+    user: { id: 'U2', team_id: 'T1' },
+    team: { id: 'T1' },
+    channel: { id: 'C1' },
+    message: { ts: '2.0', thread_ts: '1.0' },
+    actions: [{ value: pressPayload('A'.repeat(22), true), action_ts: '3.000001' }],
+  });
+  const form = new URLSearchParams({ payload }).toString();
+  expect((await deliver(scope, 'interactive', form))?.status).toBe(200);
+  await vi.waitFor(() => expect(sent).toHaveLength(1));
+  expect(sent).toEqual([
+    ['/api/chat.postEphemeral', { channel: 'C1', user: 'U2', thread_ts: '1.0', text: 'Not yours.' }],
+  ]);
 });
