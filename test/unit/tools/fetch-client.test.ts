@@ -5,6 +5,8 @@ import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
 import { CallClient } from '../../../src/daemon/tools/call-client.ts';
+import type { CallCredential } from '../../../src/daemon/tools/choose-credential.ts';
+import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { listenOnFreePort } from '../../support/free-ports.ts';
@@ -80,4 +82,28 @@ test('an answer too many to one person is not given to another', async () => {
     return (await client.fetch(`${base_url}/tools`)).text();
   };
   for (let n = 0; n < 8; n++) expect(await ask(`person-${n}`)).toBe(`person-${n}`);
+});
+
+test.each([
+  ['user', { fallback: false }],
+  ['exchange', {}],
+  ['default', { because: null }],
+] as const)('the token of a request is masked in its answer: %s', async (use, members) => {
+  const sent = new Secret('the token that is sent');
+  const { target, ...source } = sourceOf({ base_url: api.url }, api.url);
+  const exchange = {} as NonNullable<NonNullable<typeof target>['exchange']>;
+  const tool = toolOf({ source: { ...source, target: target && { ...target, is_api: true, exchange } } });
+  const token = use === 'user' ? sent : new Secret('the token of the person');
+  const credential = { use, token, whyEnded: async () => null, ...members } as CallCredential;
+  const obtain = async () => sent;
+  const access = {
+    ...accessTo(undefined),
+    ...{ exchange: { exchange: obtain }, defaultToken: { get: obtain } },
+  } as unknown as ToolAccess;
+  const { signal } = new AbortController();
+  const call = { signal, trace: new Trace(systemClock), request_id: 'r1', log: collectLog().log };
+  const opened = new CallClient(tool, credential, call, access);
+  api.misbehave('/tools', { status: 200, body: {} });
+  await opened.client.fetch(`${api.url}/tools`);
+  expect(opened.secrets).toContain(sent);
 });
