@@ -475,6 +475,26 @@ describe('an action that is withdrawn while its confirmation waits to be process
   });
 });
 
+describe('an action whose person is unlinked while its confirmation waits to be processed', () => {
+  it('is not carried out, and the person is told so', async () => {
+    world = await ConfirmationWorld.open({ env: { AGENT_CONCURRENCY: '1' } });
+    await signIn('ada');
+    const id = await ask();
+    const release = await world.services.runs.take({ line: { verdict: 'ok' }, patient: false });
+    await world.post('yes');
+    await world.worker.start();
+    await vi.waitFor(() => expect(world.services.runs.waiting).toBe(1), { timeout: 60_000 });
+    expect(await removeLink(world.services, TELEX, 'ada')).toBe(true);
+    release();
+    await world.worker.idle();
+    world.worker.pause();
+    expect(world.calls).toEqual([]);
+    expect(await stateOf(id)).toBe('withdrawn');
+    const told = 'Cancel order "1004" – not done, because your sign-in has changed';
+    expect(world.sent.at(-1)?.text).toBe(told);
+  });
+});
+
 describe('after a process died during a confirmation, the next process', () => {
   /** Simulates a run of the waiting message: the process dies right after it has settled the action. */
   async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {

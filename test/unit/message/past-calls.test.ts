@@ -98,20 +98,23 @@ describe('the calls of earlier runs', () => {
     expect(JSON.stringify(second)).not.toContain('secret-total');
   });
 
-  it('cannot be opened in the turn of another person', async () => {
+  it.each([
+    ['the turn of another person', 'bob', BOB, {}],
+    ['another turn of the person', 'ada', ADA, { turn_id: 'another' }],
+  ] as const)('cannot be opened in %s', async (_, sub, sender, others) => {
     await doing(call(), ADA);
     const [stored] = await world.store.sessions.turns('s');
     const session = aSession(world.clock.now(), {
-      ...{ session_id: 'other', owner: person('bob'), user_id: 'visitor', platform: 'webchat' },
+      ...{ session_id: 'other', owner: person(sub), user_id: 'visitor', platform: 'webchat' },
     });
     await saveSession(world.store, session);
     const claim = await world.store.sessions.claim('other');
     if (!claim || !stored) throw new Error('there is no claim');
-    const record = { ...stored, person: person('bob') };
+    const record = { ...stored, person: person(sub), ...others };
     const trace = { ...(await world.store.traces.find('s'))[0], turn_id: record.turn_id };
     await world.store.commitTurn(claim, { turn: { record, ttl_ms: 60_000 }, trace } as never);
     await world.store.sessions.release(claim);
-    await say(world, 'And?', { ...BOB, session_id: 'other' });
+    await say(world, 'And?', { ...sender, session_id: 'other' });
     expect(past()).toEqual([undefined]);
   });
 
