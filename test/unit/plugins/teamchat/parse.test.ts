@@ -274,6 +274,12 @@ describe('a delivery', () => {
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
+  it('that somebody else has edited is not taken for the words of its author', () => {
+    const { event, ...delivery } = sample('message-changed') as { event: Sample };
+    const message = { ...(event.message as Sample), edited: { user: 'U0ADMIN', ts: '1' } };
+    expect(parse({ ...delivery, event: { ...event, message } }, null)).toMatchObject({ kind: 'nothing' });
+  });
+
   it('with another text is an edit, also without a member that says who edited it', () => {
     const { event } = sample('message-changed') as { event: Sample };
     const { edited: _, ...message } = event.message as Sample;
