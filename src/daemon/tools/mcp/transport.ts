@@ -1,4 +1,6 @@
 import { type JSONRPCMessage, type MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp';
+import { isObject } from '../../../channel/json-object.ts';
+import { asFields, type Fields } from '../../../channel/payload.ts';
 import { mayBeInexact, nestsDeeper, parseExactly } from '../../syntax/json.ts';
 import type { Clock } from '../../time/clock.ts';
 import { McpFailure, tooMuchData } from './failure.ts';
@@ -81,7 +83,7 @@ export function parseMessage(text: string): JSONRPCMessage {
   if (nestsDeeper(text, MAX_DEPTH))
     throw new McpFailure('mcp_too_large', 'The server answered with data that is nested too deeply.');
   try {
-    return validateJSONRPCMessage(withExactResult(JSON.parse(text), text));
+    return validateJSONRPCMessage(withReadableResult(JSON.parse(text), text));
   } catch {
     // The original error quotes the whole message, which may be very long, so it is not passed on.
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
@@ -90,17 +92,24 @@ export function parseMessage(text: string): JSONRPCMessage {
 
 /**
  * The message. In the result of a tool, numbers that are too large for a JavaScript number are kept exact. Schemas are
- * not changed.
+ * not changed. Members of a result that are null are absent, as many servers write them.
  */
-function withExactResult(message: unknown, text: string): unknown {
+function withReadableResult(message: unknown, text: string): unknown {
   const result = readResult(message);
-  if (result === null || !('structuredContent' in result) || !mayBeInexact(text)) return message;
-  return { ...(message as object), result: readResult(parseExactly(text)) };
+  if (result === null) return message;
+  const isInexact = 'structuredContent' in result && mayBeInexact(text);
+  const exact = isInexact ? readResult(parseExactly(text)) : null;
+  return { ...asFields(message), result: withoutNulls(exact ?? result) };
 }
 
-function readResult(message: unknown): object | null {
-  const { result } = (message ?? {}) as { result?: unknown };
-  return typeof result === 'object' ? result : null;
+function readResult(message: unknown): Fields | null {
+  const { result } = asFields(message);
+  return isObject(result) ? result : null;
+}
+
+/** The object without the members that are null. */
+function withoutNulls(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
 const WINDOW_MS = 60_000;

@@ -3,6 +3,7 @@ import type { AlarmClock } from '../../time/clock.ts';
 import type { Need } from '../tool.ts';
 import { METHOD_UNKNOWN } from './failure.ts';
 import { INPUT_REQUIRED, MAX_NEEDS, needsIn, readNeed } from './read-result.ts';
+import { readableListing } from './readable-listing.ts';
 import {
   type Answer,
   isAnswer,
@@ -44,6 +45,8 @@ export class WatchedTransport implements MCPTransport {
   readonly #calls = new WeakMap<object, WatchedCall>();
   /** The calls that the server has not answered, by the id of their request. */
   readonly #open = new Map<string | number, WatchedCall>();
+  /** The ids of the requests for a page of the list of tools that the server has not answered. */
+  readonly #listings = new Set<string | number>();
   /** The question for versions. It is over when the client no longer waits for the answer. */
   #question: { id: string | number; isOver: boolean; forget: () => void } | null = null;
   #handshake = false;
@@ -113,6 +116,7 @@ export class WatchedTransport implements MCPTransport {
   /** The request with a token for progress, if it is a call that is watched. */
   #noteRequest(request: Request): Request {
     const { id, method, params } = request;
+    if (method === 'tools/list') this.#listings.add(id);
     const args =
       method === 'tools/call' ? (params as { arguments?: object } | undefined)?.arguments : undefined;
     const call = args && this.#calls.get(args);
@@ -142,7 +146,10 @@ export class WatchedTransport implements MCPTransport {
     const { id } = answer;
     const call = id === undefined ? undefined : this.#open.get(id);
     if (id !== undefined) this.#open.delete(id);
-    if (!('result' in answer) || answer.result.resultType !== 'input_required') return answer;
+    const isListing = id !== undefined && this.#listings.delete(id);
+    if (!('result' in answer)) return answer;
+    if (isListing) return { ...answer, result: readableListing(answer.result) };
+    if (answer.result.resultType !== 'input_required') return answer;
     if (call) noteNeeds(call, needsIn(answer.result.inputRequests));
     const error = { code: INPUT_REQUIRED, message: 'The server needs more before it can answer.' };
     return { jsonrpc: '2.0', id: answer.id, error };

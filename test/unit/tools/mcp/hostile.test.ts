@@ -238,14 +238,62 @@ describe('an MCP server', () => {
     expect(test.source.state()).toMatchObject({ status: 'degraded', detail: expect.stringMatching(/more/) });
   });
 
-  it('that lists its tools on endless pages is given up on', async () => {
+  /** Answers the request for the list of tools with this result instead of the server. */
+  function list(result: object): void {
     server.intercept = ({ rpc }, { response, body }) => {
       if (rpc !== 'tools/list') return false;
       const { id } = JSON.parse(body) as { id: number };
-      const page = { jsonrpc: '2.0', id, result: { tools: [SEARCH], nextCursor: 'more' } };
-      response.writeHead(200, json).end(JSON.stringify(page));
+      response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
       return true;
     };
+  }
+
+  it.each([
+    ['without a schema', { name: 'other' }],
+    ['with null as its schema', { name: 'other', inputSchema: null }],
+    ['with a list as its properties', { name: 'other', inputSchema: { type: 'object', properties: [] } }],
+    ['with null as its properties', { name: 'other', inputSchema: { type: 'object', properties: null } }],
+    ['with a number as its description', { ...SEARCH, name: 'other', description: 7, annotations: [] }],
+    ['without a name', { inputSchema: { type: 'object' } }],
+    ['that is a text', 'other'],
+  ])('that lists a tool %s can still offer its other tools', async (_what, other) => {
+    list({ tools: [other, SEARCH] });
+    await start();
+    expect(test.source.list()).toMatchObject([{ name: 'docs_search', title: SEARCH.title }]);
+    expect(test.source.state()).toEqual({ status: 'ok', detail: null, withheld: [] });
+  });
+
+  it.each([
+    ['no schema', {}],
+    ['no object as its schema', { inputSchema: 'none' }],
+    ['no properties in its schema but a list', { inputSchema: { properties: [] } }],
+  ])('cannot offer a tool that has %s', async (_what, given) => {
+    list({ tools: [{ name: 'search', ...given }] });
+    await start();
+    expect(test.source.list()).toEqual([]);
+    expect(test.source.state().withheld[0]?.because).toBe(
+      'the schema of its arguments is not a JSON Schema of an object',
+    );
+  });
+
+  it.each([null, ''])(
+    'that writes null for what is absent, and ends its list with the cursor %j, is understood',
+    async (end) => {
+      const absent = { description: null, annotations: null, outputSchema: null, _meta: null };
+      list({ tools: [{ ...SEARCH, ...absent }], nextCursor: end, _meta: null });
+      await start();
+      expect(test.tool('docs_search')).toMatchObject({ title: SEARCH.title });
+      answer((response, id) => {
+        const content = [{ type: 'text', text: 'found' }];
+        const result = { content, isError: null, structuredContent: null, _meta: null };
+        response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+      });
+      expect(await call()).toMatchObject({ outcome: 'answered', result: 'found' });
+    },
+  );
+
+  it('that lists its tools on endless pages is given up on', async () => {
+    list({ tools: [SEARCH], nextCursor: 'more' });
     await start();
     expect(server.of('tools/list')).toHaveLength(20);
     expect(test.source.list()).toEqual([]);
