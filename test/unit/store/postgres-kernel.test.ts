@@ -73,7 +73,7 @@ describe.skipIf(withoutPostgres)('the kernel on Postgres', () => {
       });
       shared.time += 20;
       const puts = Array.from({ length: 20 }, (_, n) => one.step((tx) => tx.put(COUNTER, key(n), { n })));
-      await Promise.all([...puts, two.sweep([]), one.sweep([])]);
+      await Promise.all([...puts, two.sweep([], 0), one.sweep([], 0)]);
       const left = await one.step((tx) => Array.from({ length: 20 }, (_, n) => tx.get(COUNTER, key(n))));
       expect(left.every((doc) => doc !== null)).toBe(true);
     }
@@ -88,16 +88,18 @@ describe.skipIf(withoutPostgres)('the kernel on Postgres', () => {
       });
     await make();
     shared.time += 10;
-    expect(await kernel.sweep([])).toBe(1);
-    expect(await kernel.sweep([])).toBe(0);
+    expect(await kernel.sweep([], 1)).toBe(0);
+    shared.time += 1;
+    expect(await kernel.sweep([], 1)).toBe(1);
+    expect(await kernel.sweep([], 1)).toBe(0);
     const left = (tx: Tx) => [tx.get(COUNTER, 'x'), tx.items(COUNTER, 'x'), tx.count(COUNTER, 'g')];
     expect(await kernel.step(left)).toEqual([null, [], 0]);
     await make();
     expect(await kernel.step((tx) => tx.items(COUNTER, 'x', 1))).toEqual([2]);
     for (let n = 0; n < 8; n++) await kernel.step((tx) => tx.log(RING, { id: `r${n}` }));
-    expect(await kernel.sweep([RING])).toBe(3);
+    expect(await kernel.sweep([RING], 1)).toBe(3);
     shared.time += HOUR;
-    expect(await kernel.sweep([RING])).toBe(6);
+    expect(await kernel.sweep([RING], 1)).toBe(6);
   });
 
   it('reports a commit whose connection breaks as StoreUnavailable, and works again', async () => {

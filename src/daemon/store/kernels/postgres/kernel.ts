@@ -121,14 +121,16 @@ export class PostgresKernel implements Kernel {
 
   /**
    * Deletes one batch of expired documents, and of the oldest records of the rings. It waits for no step that is being
-   * stored, and leaves what such a step has locked for the next time. @returns how many.
+   * stored, and leaves what such a step has locked for the next time.
+   * @param expired_ms only documents that expired at least this long ago: a step that read one before may be stored now
+   * @returns how many.
    */
-  async sweep(rings: readonly Ring<never>[]): Promise<number> {
+  async sweep(rings: readonly Ring<never>[], expired_ms: number): Promise<number> {
     const expired = await this.#query(
       `DELETE FROM agentd_documents WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM agentd_documents WHERE expires_at <= ${NOW_FIRST}
+         SELECT ctid FROM agentd_documents WHERE expires_at <= ${NOW_FIRST} - $2
          LIMIT ${SCANNED} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-      [this.#now()],
+      [this.#now(), expired_ms],
     );
     let swept = expired.length;
     for (const { name, max, retention_ms } of rings) {

@@ -10,6 +10,11 @@ import { Notifications } from './notifications.ts';
 
 /** A step may store a long conversation, so its time limit is longer than that of a query of the memories. */
 const LIMITS = { max: 10, query_ms: 10_000 };
+/**
+ * How long an expired document is kept, ms: longer than a step may take. Otherwise, a step that has read it before it
+ * expired could keep it without its list, which is deleted at the same time.
+ */
+const EXPIRED_MS = 60_000;
 /** How long to buffer the text of a stream before it is appended, ms: an append is a trip and a sync to disk. */
 const GATHER_MS = 20;
 
@@ -45,7 +50,7 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
       // The database has its own tools for checks and backups.
       maintenance: (rings) => ({
         examine: async () => [],
-        sweep: () => kernel.sweep(rings),
+        sweep: () => kernel.sweep(rings, EXPIRED_MS),
         backup: null,
         lastBackupAt: () => null,
       }),
@@ -56,7 +61,7 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
       expectRoom: () => undefined,
       hints: { gather_ms: GATHER_MS, hintsMayBeLost: true },
       async scrub(rings) {
-        while ((await kernel.sweep(rings)) > 0);
+        while ((await kernel.sweep(rings, 0)) > 0);
         await rewriteTables(database);
       },
     },
