@@ -79,6 +79,11 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await readUntil(stream, 'event: stream_complete');
   });
 
+  it('a request without TLS is redirected', async () => {
+    const { status, headers } = await fetch(`${nginx.plainUrl}/chat?lang=de`, { redirect: 'manual' });
+    expect([status, headers.get('location')]).toEqual([301, 'https://127.0.0.1/chat?lang=de']);
+  });
+
   it('a reader gets the rest of an answer after its connection has broken', async () => {
     const { path } = await startStream('cut', await token());
     const cut = await nginx.ask(path);

@@ -26,11 +26,14 @@ export interface Asked {
 
 /** nginx with the sample configuration, in front of a daemon. It uses TLS and the host name of the sample. */
 export class Nginx {
+  /** Its address without TLS. */
+  readonly plainUrl: string;
   readonly #port: number;
   readonly #certificate: string;
   readonly #stop: () => Promise<void>;
 
-  private constructor(port: number, certificate: string, stop: () => Promise<void>) {
+  private constructor(plainUrl: string, port: number, certificate: string, stop: () => Promise<void>) {
+    this.plainUrl = plainUrl;
     this.#port = port;
     this.#certificate = certificate;
     this.#stop = stop;
@@ -39,16 +42,17 @@ export class Nginx {
   static async start(daemonUrl: string): Promise<Nginx> {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-nginx-'));
     const { certificate, key } = makeCertificate(directory);
-    const port = await freePort();
+    const [port, plain] = [await freePort(), `127.0.0.1:${await freePort()}`];
     const sample = replaced(readFileSync(SAMPLE, 'utf8'), {
       '127.0.0.1:8080': new URL(daemonUrl).host,
+      'listen 80;': `listen ${plain};`,
       'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
       '/etc/ssl/chat.example.com.pem': certificate,
       '/etc/ssl/private/chat.example.com.key': key,
       '/var/log/nginx/agentd.log': join(directory, 'access.log'),
     });
     const { stop, hasEnded } = startProgram(directory, sample);
-    const nginx = new Nginx(port, readFileSync(certificate, 'utf8'), stop);
+    const nginx = new Nginx(`http://${plain}`, port, readFileSync(certificate, 'utf8'), stop);
     await untilUp(hasEnded, directory, () => nginx.ask('/'));
     return nginx;
   }
