@@ -23,6 +23,8 @@ type Detail = {
   address?: unknown;
   port?: unknown;
   place?: unknown;
+  /** The setting with the address, if the daemon could not listen there. */
+  setting?: unknown;
   cause?: unknown;
 };
 
@@ -121,13 +123,20 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   EADDRINUSE: {
     message: (error) => `the address is in use${at(error)}`,
-    advice:
-      'Stop the program that listens there, for example a daemon that has not ended yet, or set PORT or ADMIN_LISTEN to a free port, for example with `PORT=8081` before the command.',
+    advice: ({ setting }) =>
+      `Stop the program that listens there, for example a daemon that has not ended yet, or ${
+        setting === 'ADMIN_LISTEN'
+          ? 'set ADMIN_LISTEN to an address with a free port'
+          : 'set PORT to a free port, for example with `PORT=8081` before the command'
+      }.`,
     exitCode: EXIT.unavailable,
   },
   EADDRNOTAVAIL: {
     message: (error) => `the address does not belong to this machine${at(error)}`,
-    advice: 'Set HOST or ADMIN_LISTEN to an address of this machine, 127.0.0.1 or 0.0.0.0.',
+    advice: ({ setting }) =>
+      setting === 'ADMIN_LISTEN'
+        ? 'Set ADMIN_LISTEN to an address of this machine with a port, such as 127.0.0.1:9464, or :9464 for every address.'
+        : 'Set HOST to an address of this machine, 127.0.0.1 or 0.0.0.0.',
     exitCode: EXIT.config,
   },
   EACCES: {

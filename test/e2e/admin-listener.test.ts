@@ -174,5 +174,6 @@ it('the admin listener uses only its own port, and `/ready` gets 503 while the s
   expect(explainError(second)).toMatchObject({
     exitCode: 69,
     message: expect.stringContaining(`the address is in use (${new URL(admin).host})`),
+    advice: expect.stringContaining('set ADMIN_LISTEN to'),
   });
 });

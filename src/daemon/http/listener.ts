@@ -119,8 +119,8 @@ function closeFloods(handle: RequestListener, log: Log): RequestListener {
 }
 
 /**
- * Rejects with the system's error if the server cannot listen there, or with a ConfigurationError if the setting or the
- * inherited socket must change.
+ * Rejects with the system's error, to which the setting is added, if the server cannot listen there, or with a
+ * ConfigurationError if the setting or the inherited socket must change.
  */
 export function listen(
   server: HttpServer,
@@ -129,7 +129,11 @@ export function listen(
 ): Promise<ListeningAddress> {
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException) =>
-      reject('fd' in target ? unusable(error) : (unknownHost(error, target) ?? error));
+      reject(
+        'fd' in target
+          ? unusable(error)
+          : (unknownHost(error, target) ?? Object.assign(error, { setting: target.setting })),
+      );
     server.once('error', refuse);
     server.listen('fd' in target ? target : toListenOptions(target), () => {
       server.off('error', refuse);

@@ -154,6 +154,14 @@ it('the advice for a port in use suits every way to start', () => {
   expect(advice).not.toContain('agentd serve');
 });
 
+it.each(['EADDRINUSE', 'EADDRNOTAVAIL'])('the advice for %s names the setting with the address', (code) => {
+  const advice = (setting: string) => explainError(coded(code, { setting })).advice;
+  expect(advice('HOST')).toMatch(/PORT|HOST/);
+  expect(advice('HOST')).not.toContain('ADMIN_LISTEN');
+  expect(advice('ADMIN_LISTEN')).toContain('ADMIN_LISTEN');
+  expect(advice('ADMIN_LISTEN')).not.toMatch(/PORT|HOST/);
+});
+
 it('the advice for a backup that cannot be restored says which file or directory is the cause', () => {
   const advice = (cause: Error) => explainError(new RestoreRefused('/x/b.db', 'why', { cause })).advice;
   expect(advice(coded('EROFS', { path: '/x/agentd.db.restored' }))).toMatch(/STATE_DIR has free space/);
