@@ -50,7 +50,13 @@ export function checkRecords(
     }
     const asItCame = shown(record, came.value);
     const { problem } = reading;
-    problems.push({ setting: record.name, value: asItCame, source, problem, right: rightForm(record) });
+    problems.push({
+      setting: record.name,
+      value: asItCame,
+      source,
+      problem,
+      right: rightWithExample(record),
+    });
     return { record, value: undefined, source, shown: asItCame };
   });
   return { effective, problems };
@@ -60,6 +66,12 @@ export function checkRecords(
 export function notSet(record: SettingRecord, why = 'is not set'): SettingProblem {
   const [first] = /^.*?\.(?= [A-Z]|$)/.exec(record.sentence) ?? [record.sentence];
   return createProblem(record.name, why, `${rightForm(record)}. ${first}`);
+}
+
+/** What a string looks like is clear only with its example; any other form says it by itself. */
+function rightWithExample(record: SettingRecord): string {
+  const hasExample = record.kind === 'string' && record.example !== undefined;
+  return `${rightForm(record)}${hasExample ? `, such as ${record.example}` : ''}`;
 }
 
 function byDefault(record: SettingRecord, location: ConfigLocation): EffectiveSetting {

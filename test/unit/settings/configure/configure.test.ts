@@ -589,6 +589,13 @@ describe('settings that depend on each other', () => {
   });
 });
 
+it('what is right for a string is shown by its example', async () => {
+  const { problems } = await inspectConfiguration(placeWith(VALID, { 'agentd.yaml': 'ADMIN_LISTEN: 9464' }));
+  expect(problems).toMatchObject([
+    { problem: 'is a number; put it in quotes', right: 'a string, such as 127.0.0.1:9464' },
+  ]);
+});
+
 describe('unknown names of settings', () => {
   it('are problems in the configuration file, each with the most similar known name', async () => {
     const { problems } = await inspectConfiguration(
