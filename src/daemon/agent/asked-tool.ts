@@ -42,16 +42,21 @@ export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
   });
 }
 
+const ARTICLES = ['a', 'an', 'the'];
+
 /**
- * The tool that the message asks for: the message contains all words of its title, in any order. If several titles
- * match, the title with the most words wins. The rest of the message is the argument. Null if the message contains no
- * title.
+ * The tool that the message asks for: the message contains all words of its title, in any order, but needs no article:
+ * "Cancel an order" is found in "cancel order 7". If several titles match, the title with the most words wins. The rest
+ * of the message is the argument. Null if the message contains no title.
  */
 export function askedTool(text: string, tools: readonly AgentTool[]): AskedTool | null {
   const said = splitWords(text);
   const found = titledTools(tools)
     .map((titled) => ({ ...titled, words: splitWords(titled.title).map(({ word }) => word) }))
-    .filter(({ words }) => words.length > 0 && words.every((word) => said.some((one) => one.word === word)))
+    .filter(({ words }) => {
+      const needed = words.filter((word) => !ARTICLES.includes(word));
+      return needed.length > 0 && needed.every((word) => said.some((one) => one.word === word));
+    })
     .sort((a, b) => b.words.length - a.words.length)[0];
   if (!found) return null;
   const { words, ...titled } = found;

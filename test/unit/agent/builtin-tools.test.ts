@@ -39,6 +39,21 @@ describe('the tool that the builtin agent calls', () => {
     },
   );
 
+  test.each(['Cancel order A1', 'Cancel an order: A1', 'please cancel order A1'])(
+    'is found without the articles in its title: %j',
+    async (text) => {
+      const tool = aTool('Cancel an order', CANCEL);
+      await say(text, [tool]);
+      expect(tool.calls).toEqual([{ order_id: 'A1' }]);
+    },
+  );
+
+  test('is not a tool whose title has only an article in common with the message', async () => {
+    const [cancel, article] = [aTool('Cancel an order', CANCEL), aTool('The')];
+    await say('What is the time of an order?', [cancel, article]);
+    expect([cancel.calls, article.calls]).toEqual([[], []]);
+  });
+
   test('is found by the words of its name if it has no title', async () => {
     const tool = aTool(null, { name: 'shop_listNew-products' });
     expect(await say('shop: list the new products', [tool])).toMatch(/^Shop list new products:/);
