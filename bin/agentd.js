@@ -44,7 +44,9 @@ if (isNewEnough(process.versions.node)) {
 } else if (!process.env[HANDED_OVER] && existsSync(pinned)) {
   handOver();
 } else {
-  refuse(`needs Node.js >= ${NEEDED.join('.')}, but this is v${process.versions.node} (${process.execPath})`);
+  refuse(
+    `needs Node.js >= ${NEEDED.join('.')}, but this is v${process.versions.node} (${process.execPath}). Install a newer one, and put it first in PATH`,
+  );
 }
 
 function isNewEnough(version) {

@@ -110,7 +110,9 @@ describe('bin/agentd.js', () => {
   it('on an old Node.js, names the required version and the actual version', () => {
     const { status, stderr } = run(OLD);
     expect(status).toBe(78);
-    expect(stderr).toMatch(/^agentd: needs Node\.js >= 22\.18, but this is v20\.11\.1 \(.*\)\n$/);
+    expect(stderr).toMatch(
+      /^agentd: needs Node\.js >= 22\.18, but this is v20\.11\.1 \(.*\)\. Install a newer one, .*\n$/,
+    );
   });
 
   it('on an old Node.js, hands over to the pinned Node.js without an additional environment variable', () => {
