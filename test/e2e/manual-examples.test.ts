@@ -104,6 +104,19 @@ it('the renderer of agentd-channel(7) runs as printed, from the installed packag
   );
 });
 
+it('the site of agentd-webchat(7) signs tokens that the daemon accepts', async () => {
+  await symlink(resolve(import.meta.dirname, '../../node_modules'), join(directory, 'node_modules'), 'dir');
+  await writeFile(join(directory, 'sign-token.mjs'), program('man/agentd-webchat.7.md', '// sign-token.mjs'));
+  const site = `import { signToken } from './sign-token.mjs';
+    console.log(await signToken({ id: 'ada', email: 'ada@example.com', name: 'Ada' }));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', site], {
+    cwd: directory,
+    env: { ...process.env, JWT_SECRET_KEY: SECRET },
+  });
+  const verified = await command(['token', 'verify', '-'], { cwd: directory, input: stdout });
+  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining('The token is valid.')]);
+});
+
 it('the tools of the README work as printed', async () => {
   const [, example = ''] = /^```yaml\n(.*?tools:.*?)^```/ms.exec(text('README.md')) ?? [];
   await writeFile(join(directory, 'agentd.yaml'), example);
