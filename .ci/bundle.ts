@@ -102,7 +102,7 @@ export async function bundleProgram(outdir: string): Promise<void> {
     dir: outdir,
     format: 'esm',
     entryFileNames: '[name].js',
-    chunkFileNames: 'src/bundled/chunk-[hash].js',
+    chunkFileNames: 'src/bundled/[name]-[hash].js',
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [{ debugName: 'shared', name: (id) => shared.get(id) ?? null }],
