@@ -50,7 +50,7 @@ export function causesInWords(cause: unknown): string {
   const messages: string[] = [];
   for (let next = cause; next instanceof Error && messages.length < 5; next = next.cause)
     messages.push(next.message);
-  return messages.join(' ');
+  return messages.map((message) => message.replace(/\.$/, '')).join(': ');
 }
 
 /** Matches the codes and messages of errors about the certificate of a server. */

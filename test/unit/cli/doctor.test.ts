@@ -80,7 +80,7 @@ describe('a check of another server', () => {
         /that can check tokens: 2$/,
       ],
       [{ keys: [rsa(1024), ec, { ...rsa(2048), use: 'enc' }] }, 'failed', /^no key at JWT_JWKS_URL/],
-      [{ keys: 'none' }, 'failed', /JWT_JWKS_URL cannot be reached\. .*malformed/],
+      [{ keys: 'none' }, 'failed', /JWT_JWKS_URL cannot be reached: [^.]*malformed/],
     ])('counts the keys that can check tokens: set %#', async (body, outcome, detail) => {
       answer = (_request, response) => response.end(JSON.stringify(body));
       expect(await checkKeySet(settings(), new ProbeClient())).toMatchObject([

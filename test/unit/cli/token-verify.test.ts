@@ -190,6 +190,6 @@ describe('agentd token verify', () => {
     const settings = { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://127.0.0.1:9/keys' } as const;
     const { code, text } = await verify(hs256(CLAIMS, { alg: 'RS256' }), settings);
     expect(code).toBe(1);
-    expect(text).toContain('Invalid Signature: The key set at JWT_JWKS_URL cannot be reached. ');
+    expect(text).toContain('Invalid Signature: The key set at JWT_JWKS_URL cannot be reached: ');
   });
 });
