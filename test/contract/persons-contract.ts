@@ -283,7 +283,6 @@ export function describePersons(current: () => StoreUnderTest): void {
         answer: { claim: answering.claim, answer, ttl_ms: HOUR },
       };
       expect(await store.commitTurn(claim, changes)).toBe('lost');
-      expect(await store.idempotency.finish(answering.claim, answer, HOUR)).toBe(false);
       await store.traces.keepRefused(trace);
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toEqual([]);
