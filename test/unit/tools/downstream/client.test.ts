@@ -1,7 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { createDownstream, DownstreamFailure } from '../../../../src/daemon/tools/downstream/client.ts';
 import { FakeApi, signToken } from '../../../support/fake-api.ts';
+import { listenOnFreePort } from '../../../support/free-ports.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = new Secret(signToken({ sub: 'user-1' }, secret));
@@ -95,6 +97,14 @@ test('a call of an API that is down fails as unreachable', async () => {
     reason: 'unreachable',
     message: 'The business API cannot be reached.',
   });
+});
+
+test('a call whose connection breaks may have been carried out', async () => {
+  const server = createServer(({ socket }) => socket.destroy());
+  onTestFinished(() => void server.close());
+  const baseUrl = `http://127.0.0.1:${await listenOnFreePort(server)}`;
+  const sending = createDownstream({ baseUrl, timeoutMs: 5_000 }).send({ ...look, method: 'POST' });
+  await expect(sending).rejects.toMatchObject({ reason: 'unreachable', reached: true });
 });
 
 test('the signal of the message aborts the call with its reason', async () => {
