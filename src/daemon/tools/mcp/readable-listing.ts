@@ -3,8 +3,8 @@ import { asFields, asObjects, type Fields } from '../../../channel/payload.ts';
 
 /**
  * A page of a server's list of tools as the library's client can read it: with only the members that the daemon uses.
- * The client refuses the whole list if there
- * is a mistake in any tool, so one tool, even one that the entry does not list, would take all others away.
+ * The client refuses the whole list if there is a mistake in any tool, so one tool, even one that the entry does not
+ * list, would take all others away.
  */
 export function readableListing(result: Fields): Fields {
   const { tools, nextCursor, ...rest } = result;
