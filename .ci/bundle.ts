@@ -78,6 +78,9 @@ const sharedFiles: Plugin = {
       const file = Object.keys(SHARED).find((name) => SHARED[name]?.(found));
       if (file !== undefined) shared.set(id, file);
     }
+    const files = new Set(shared.values());
+    for (const name of Object.keys(SHARED))
+      if (!files.has(name)) throw new Error(`no module is in the shared file "${name}": a path has changed`);
   },
 };
 
