@@ -23,7 +23,10 @@ export interface Kernel {
    * @throws StoreUnavailable if the database cannot be read or written.
    */
   step<R>(work: (tx: Tx) => R, options?: StepOptions): Promise<R>;
-  /** All live documents of a kind, in no particular order. Documents that change meanwhile may be missing or outdated. */
+  /**
+   * All live documents of a kind, in no particular order. Documents that change meanwhile may be missing or outdated, or
+   * come twice.
+   */
   scan<T>(kind: Kind<T, never> | Kind<T, unknown>): AsyncIterable<Entry<T>>;
   /** The newest records that the query selects, oldest first. */
   found<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]>;

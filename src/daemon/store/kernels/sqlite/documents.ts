@@ -4,15 +4,7 @@ import type { OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
 import { HeldEntries } from './held-entries.ts';
 import type { ClientBytes } from './records.ts';
-import {
-  type DocumentRow,
-  hashOf,
-  type Position,
-  type StoredRow,
-  type Table,
-  toStoredRow,
-  toVersion,
-} from './table.ts';
+import { type DocumentRow, hashOf, type StoredRow, type Table, toStoredRow, toVersion } from './table.ts';
 import {
   addPlace,
   type Indexes,
@@ -65,7 +57,7 @@ interface Undo {
 }
 
 /** A document that a scan finds. */
-export interface Scanned extends Position {
+export interface Scanned {
   key: string;
   version: Version | null;
 }
@@ -171,16 +163,19 @@ export class Documents {
     return this.#loadIndexes(shelf).get(name);
   }
 
-  /**
-   * A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing.
-   */
-  page(shelf: Shelf, after: Position, limit: number): Scanned[] {
-    return this.table.page(shelf.name, after, limit).map((row) => ({
-      hash: row.key_hash,
-      id: row.id,
-      key: row.key,
-      version: (shelf.entries.get(row.key) ?? { version: toVersion(row) }).version,
-    }));
+  /** The documents that the table has not, or not as they are now. */
+  onlyHere(shelf: Shelf): Scanned[] {
+    return [...shelf.entries.values()]
+      .filter((entry) => this.isOnlyHere(entry))
+      .map(({ key, version }) => ({ key, version }));
+  }
+
+  /** The documents in these rows of the table, as they are now. */
+  inRows(shelf: Shelf, ids: readonly number[]): Scanned[] {
+    return this.table.rows(shelf.name, ids).map((row) => {
+      const { version } = shelf.entries.get(row.key) ?? { version: toVersion(row) };
+      return { key: row.key, version };
+    });
   }
 
   /** The hash by which the table finds a document. */

@@ -13,7 +13,7 @@ import { Documents, type Scanned } from './documents.ts';
 import { Journal, type JournalBounds } from './journal.ts';
 import { OUTDATED, Reads } from './reads.ts';
 import { Records } from './records.ts';
-import { Table } from './table.ts';
+import { type Position, Table } from './table.ts';
 import { Owners, SqliteTx, type TxParts } from './transaction.ts';
 import {
   asStoreFailure,
@@ -25,12 +25,11 @@ import {
   LOCK_WAIT_MS,
   retrying,
 } from './unavailable.ts';
-import { isAlive, parseDoc } from './version.ts';
+import { isAlive, ownDoc } from './version.ts';
 
-/** How many documents a scan reads at once. */
+/** How many documents, and how many positions of documents, a scan reads at once. It blocks the event loop so long. */
 const SCANNED = 200;
-/** Where a scan begins. */
-const FIRST: Scanned = { hash: -1, id: 0, key: '', version: null };
+const POSITIONS = 2000;
 
 export interface SqliteKernelParts {
   db: Database.Database;
@@ -164,31 +163,30 @@ export class SqliteKernel implements Kernel {
   async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
     const shelf = this.documents.shelf(kind as Kind<never, unknown>);
     const now = this.#clock.now();
-    const here = await this.read(() =>
-      [...shelf.entries.values()]
-        .filter((entry) => this.documents.isOnlyHere(entry))
-        .map((entry): Scanned => {
-          const { key, version } = entry;
-          return { hash: this.documents.hashOf(entry), id: 0, key, version };
-        }),
-    );
+    const entryOf = ({ key, version }: Scanned): Entry<T>[] =>
+      isAlive(version, now) ? [{ key, doc: ownDoc(version) as T }] : [];
+    const here = await this.read(() => this.documents.onlyHere(shelf));
+    yield* here.flatMap(entryOf);
     const known = new Set(here.map(({ key }) => key));
-    here.sort(byHash);
-    for (let last: Scanned | undefined = FIRST; last !== undefined; ) {
-      const after: Scanned = last;
-      const rows = await this.read(() => this.documents.page(shelf, after, SCANNED));
-      last = rows.at(-1);
-      const until = last === undefined ? -1 : here.findIndex(({ hash }) => hash > (last as Scanned).hash);
-      const page = [
-        ...rows.filter(({ key }) => !known.has(key)),
-        ...here.splice(0, until < 0 ? here.length : until),
-      ];
-      for (const { key, version } of page.sort(byHash))
-        if (isAlive(version, now)) yield { key, doc: copyOf(parseDoc(version)) as T };
-      // Its row could be made anew behind this page.
-      if (last !== undefined) known.add(last.key);
+    const ids = await this.#rowsOf(kind);
+    for (let from = 0; from < ids.length; from += SCANNED) {
+      const some = [...ids.subarray(from, from + SCANNED)];
+      const found = await this.read(() => this.documents.inRows(shelf, some));
+      yield* found.filter(({ key }) => !known.has(key)).flatMap(entryOf);
       await nextTurn();
     }
+  }
+
+  /** The rows of a kind, in the order of the file: in the order of their keys, each would be in a random page. */
+  async #rowsOf({ name }: Kind<never, unknown>): Promise<Float64Array> {
+    const ids: number[] = [];
+    const next = (after: Position | null) =>
+      this.read(() => this.documents.table.positions(name, after, POSITIONS));
+    for (let slice = await next(null); slice.length > 0; slice = await next(slice.at(-1) ?? null)) {
+      for (const { id } of slice) ids.push(id);
+      await nextTurn();
+    }
+    return Float64Array.from(ids).sort();
   }
 
   found<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]> {
@@ -484,10 +482,6 @@ export class SqliteKernel implements Kernel {
       return { error };
     }
   }
-}
-
-function byHash(one: Scanned, other: Scanned): number {
-  return one.hash - other.hash || (one.key < other.key ? -1 : 1);
 }
 
 function closed(): StoreUnavailable {

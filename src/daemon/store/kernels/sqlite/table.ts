@@ -58,7 +58,7 @@ export function firstHash(kind: string): number {
 export interface Position {
   /** Of its key (`hashOf`). */
   hash: number;
-  /** Its row in the table; 0 if it is only in memory. */
+  /** Its row. */
   id: number;
 }
 
@@ -79,7 +79,8 @@ export class Table {
   readonly #hashes;
   readonly #live;
   readonly #named;
-  readonly #page;
+  readonly #positions;
+  readonly #rows;
   readonly #items;
   readonly #add;
   readonly #put;
@@ -111,9 +112,12 @@ export class Table {
         'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
       )
       .pluck();
-    this.#page = db.prepare<[string, number, number, number, number], DocumentRow & { key_hash: number }>(
-      `SELECT key_hash, ${COLUMNS} FROM docs INDEXED BY docs_by_key
-       WHERE kind = ? AND (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
+    this.#positions = db.prepare<[number, number, number, number], Position>(
+      `SELECT key_hash AS hash, id FROM docs INDEXED BY docs_by_key
+       WHERE (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
+    );
+    this.#rows = db.prepare<[string, string], DocumentRow>(
+      `SELECT ${COLUMNS} FROM docs WHERE id IN (SELECT value FROM json_each(?)) AND kind = ?`,
     );
     this.#items = db.prepare<[number], { previous: number | null; start: number; items: string }>(
       'SELECT previous, start, items FROM items WHERE id = ?',
@@ -189,11 +193,20 @@ export class Table {
     return this.#named.all(hashOf(kind, name), kind, name);
   }
 
-  /** The next documents of a kind in the order of their hashes. */
-  page(kind: string, after: Position, limit: number): (DocumentRow & { key_hash: number })[] {
+  /**
+   * The positions of the next documents of a kind in the order of their hashes. Some documents are of another kind.
+   * @param after null to begin
+   */
+  positions(kind: string, after: Position | null, limit: number): Position[] {
     this.#beforeRead();
     const first = firstHash(kind);
-    return this.#page.all(kind, Math.max(after.hash, first - 1), after.id, first + KEYS, limit);
+    return this.#positions.all(after?.hash ?? first - 1, after?.id ?? 0, first + KEYS, limit);
+  }
+
+  /** The documents of a kind in these rows, in the order of the rows if the ids are. */
+  rows(kind: string, ids: readonly number[]): DocumentRow[] {
+    this.#beforeRead();
+    return this.#rows.all(JSON.stringify(ids), kind);
   }
 
   /** The row of a list. */

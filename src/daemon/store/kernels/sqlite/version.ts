@@ -54,6 +54,11 @@ export function parseDoc(version: Version): unknown {
   return version.doc;
 }
 
+/** The document of a version, for whoever may change it. */
+export function ownDoc({ doc, text }: Version): unknown {
+  return text === '' ? copyOf(doc) : JSON.parse(text);
+}
+
 export function isAlive(version: Version | null, now: number): version is Version {
   return version !== null && !hasEnded(version, now);
 }
