@@ -131,7 +131,9 @@ function toRecords(match: PersonMatch, sessions: readonly FoundSession[], found:
   return {
     sessions: sessions
       .map((one) => match.shown(one.found))
-      .sort((a, b) => b.session.last_active_at - a.session.last_active_at),
+      .sort(({ session: a }, { session: b }) => {
+        return b.last_active_at - a.last_active_at || (a.session_id < b.session_id ? -1 : 1);
+      }),
     links: listed(LINKS)
       .map(({ doc }) => toLink(doc))
       .sort((a, b) => (a.key < b.key ? -1 : 1)),
