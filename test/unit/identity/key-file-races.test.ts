@@ -2,19 +2,40 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { changeKeyFile, KeyFileUnchanged, readKeyFile } from '../../../src/daemon/identity/key-file.ts';
+import {
+  changeKeyFile,
+  KeyFileUnchanged,
+  makeKeyFile,
+  readKeyFile,
+} from '../../../src/daemon/identity/key-file.ts';
 
 const disk = vi.hoisted(() => ({
   /** Runs before a file is removed or replaces another one. It may throw, as if the process ended there. */
   before: async (_step: string, _path: string) => {},
+  /** What became durable, and which file got its name. */
+  steps: [] as string[],
 }));
 vi.mock('node:fs/promises', async (original) => {
   const fs = await original<typeof import('node:fs/promises')>();
   return {
     ...fs,
+    async open(...args: Parameters<typeof fs.open>) {
+      const file = await fs.open(...args);
+      const sync = file.sync.bind(file);
+      file.sync = async () => {
+        await sync();
+        disk.steps.push((await file.stat()).isDirectory() ? 'directory is durable' : 'file is durable');
+      };
+      return file;
+    },
+    async link(from: string, to: string) {
+      await fs.link(from, to);
+      disk.steps.push('file has its name');
+    },
     async rename(from: string, to: string) {
       await disk.before('rename', from);
       await fs.rename(from, to);
+      disk.steps.push('file has its name');
     },
     async unlink(path: string) {
       await disk.before('unlink', path);
@@ -32,6 +53,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   disk.before = async () => {};
+  disk.steps = [];
   rmSync(directory, { recursive: true });
 });
 
@@ -91,4 +113,13 @@ it('can be changed after a clock that was ahead has been set back', async () => 
   utimesSync(`${path}.next`, ahead, ahead);
   await add(2);
   expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
+});
+
+it('survives a crash of the machine: it is durable before it has its name, and so is the name', async () => {
+  const steps = ['file is durable', 'file has its name', 'directory is durable'];
+  await add(2);
+  expect(disk.steps.splice(0)).toEqual(steps);
+  rmSync(path);
+  await makeKeyFile(directory);
+  expect(disk.steps).toEqual(steps);
 });

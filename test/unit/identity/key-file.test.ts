@@ -79,9 +79,10 @@ describe('the key file', () => {
   it.each([
     ['is empty', ''],
     ['is truncated', `${key(1).slice(0, 20)}\n`],
+    ['has only 16 bytes', `${Buffer.alloc(16, 1).toString('base64')}\n`],
     ['contains the word off', 'off\n'],
     ['has a broken second key', `${key(1)},x\n`],
-    ['is far too long', 'x'.repeat(5000)],
+    ['is far too long', Array.from({ length: 100 }, (_, byte) => key(byte)).join()],
   ])(
     'stops the program that reads it if it %s, and the error does not show its content',
     async (_what, content) => {
@@ -185,6 +186,30 @@ describe('the seal of the daemon', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
+  it('makes a key if no stored token is sealed', async () => {
+    const settings = { STATE_DIR: directory, TOKEN_ENCRYPTION_KEY: undefined };
+    const counts = new Map([['', { texts: 3, tokens: 3 }]]);
+    await openSeal(settings, { countSeals: async () => counts }, log as never);
+    expect(readdirSync(directory)).toEqual(['encryption-key']);
+  });
+
+  it('seals nothing in a store that several daemons share, unless the setting has the key', async () => {
+    const shared = { SESSION_BACKEND: 'redis' } as const;
+    expect((await sealOf(shared, 3)).close('a.b.c', 'record')).toBe('a.b.c');
+    expect(readdirSync(directory)).toEqual([]);
+    write(`${key(2)}\n`);
+    const seal = await sealOf(shared);
+    expect(seal.close('a.b.c', 'record')).toBe('a.b.c');
+    expect(seal.open(sealed(2), 'record')).toBe('a.b.c');
+  });
+
+  it('follows a change of the key in the file', async () => {
+    const seal = await sealOf();
+    await changeKeyFile(directory, (keys) => [key(1), ...keys]);
+    const stored = seal.close('a.b.c', 'record');
+    expect(createSeal(new Secret(key(1))).open(stored, 'record')).toBe('a.b.c');
+  });
+
   it('causes a warning if others can read the key', async () => {
     write(`${key(1)}\n`, 0o644);
     chmodSync(path, 0o644);
@@ -214,6 +239,8 @@ describe('the seal of an administrator', () => {
   it('uses the same key as the daemon: from the file or from the setting, which may also be off', async () => {
     expect((await of(key(1))).knowsKey).toBe(true);
     expect((await of('off')).knowsKey).toBe(true);
+    const shared = { STATE_DIR: directory, TOKEN_ENCRYPTION_KEY: undefined, SESSION_BACKEND: 'redis' } as const;
+    expect((await openAdministratorSeal(shared)).knowsKey).toBe(true);
     write(`${key(3)}\n`);
     const { seal, knowsKey } = await of();
     expect(knowsKey).toBe(true);
@@ -287,6 +314,15 @@ describe('the key file of a running daemon', () => {
     expect(createSeal(new Secret(key(2))).open(seal.close('y', 'r'), 'r')).toBe('y');
     expect(seal.marks).toEqual(both.marks);
 
+    // Each use notices a change, also one that leaves the file as long as before.
+    write(`${key(3)},${key(2)}\n`);
+    expect(createSeal(new Secret(key(3))).open(seal.close('z', 'r'), 'r')).toBe('z');
+    await changeKeyFile(directory, () => [key(2), key(1)]);
+    expect(seal.digests('x', 'purpose')).toEqual(both.digests('x', 'purpose'));
+
+    write('broken');
+    expect(seal.marks).toEqual(both.marks);
+    expect(warned.splice(0)).toHaveLength(1);
     rmSync(path);
     expect(seal.open(before, 'r')).toBe('x');
     expect(seal.marks).toEqual(both.marks);

@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { constants, createHmac, createPublicKey, generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -120,6 +120,16 @@ describe('an RS256 key', () => {
   it('does not accept the signature of another key', async () => {
     expect(await verdict(rs256(rsaPair('third').privateKey), { ...RS256, JWT_PUBLIC_KEY: spki })).toBe(
       'Invalid Signature',
+    );
+  });
+
+  it('does not accept a signature of another algorithm, whatever earlier checks let through', async () => {
+    const signed = `${encode({ alg: 'PS256' })}.${encode(CLAIMS)}`;
+    const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
+    const signature = sign('RSA-SHA256', Buffer.from(signed), { key: privateKey, ...padding });
+    const keys = await importKeys({ ...SETTINGS, ...RS256, JWT_PUBLIC_KEY: spki });
+    expect(await keys.verify({ signed, signature: signature.toString('base64url'), kid: undefined })).toBe(
+      false,
     );
   });
 
@@ -258,7 +268,7 @@ describe('several keys', () => {
     ],
     [
       'a comment among secrets',
-      { JWT_SECRET_KEY: new Secret(`${next}\n# until December\n${old}`) },
+      { JWT_SECRET_KEY: new Secret(`${next}\n# until December`) },
       'has a line that begins with `# `, which would be a secret',
     ],
     [
@@ -399,6 +409,11 @@ describe('an unusable key', () => {
       'a path that does not exist',
       { ...RS256, JWT_PUBLIC_KEY: '/nowhere/key.pem' },
       `JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT): ${right}`,
+    ],
+    [
+      'a file without PEM',
+      { ...RS256, JWT_PUBLIC_KEY: '/dev/null' },
+      `JWT_PUBLIC_KEY contains no readable PEM: ${right}`,
     ],
   ])('is refused with the setting, the problem and a correct value: %s', async (_what, settings, words) => {
     const refused = await importKeys({ ...SETTINGS, ...settings }).catch((error: ConfigurationError) =>

@@ -87,6 +87,21 @@ describe('a token that is not sealed', () => {
   });
 });
 
+describe('an earlier key, which is no longer in the list', () => {
+  it('opens texts and has digests, but seals nothing', () => {
+    const next = key();
+    const earlier = new Secret(old);
+    const seal = createSeal(new Secret(next), earlier);
+    expect(seal.open(sealWith(old).close(token, record), record)).toBe(token);
+    expect(sealWith(next).open(seal.close(token, record), record)).toBe(token);
+    expect(seal.marks).toEqual(sealWith(next, old).marks);
+    expect(seal.digests('code', 'links')).toEqual(sealWith(next, old).digests('code', 'links'));
+    const off = createSeal(undefined, earlier);
+    expect(off.close(token, record)).toBe(token);
+    expect(off.marks).toEqual([]);
+  });
+});
+
 describe('the digests of a text', () => {
   it('are one for each key, first that of the key that seals, so that every order of keys finds a stored one', () => {
     const next = key();

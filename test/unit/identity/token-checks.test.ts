@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeToken } from '../../../src/daemon/identity/decode-token.ts';
@@ -14,6 +15,7 @@ import {
   NOW,
   NOW_S,
   recordingLog,
+  SECRET,
   SETTINGS,
 } from './make-token.ts';
 
@@ -83,6 +85,8 @@ describe('if a token has several faults, the first fault in the sequence of chec
 describe('JWT Malformed', () => {
   const good = hs256();
   const [header = '', payload = '', signature = ''] = good.split('.');
+  const whole = encode(JSON.stringify(CLAIMS).padEnd(99));
+  const signedAs = (text: string) => `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
   it.each([
     ['nothing at all', ''],
     ['one part', header],
@@ -97,6 +101,8 @@ describe('JWT Malformed', () => {
     ['padding', `${header}=.${payload}.${signature}`],
     ['the alphabet of plain base64', `${header}.${payload}+/.${signature}`],
     ['a header that is not base64 of whole bytes', `${'a'.repeat(5)}.${payload}.${signature}`],
+    ['a character that is no whole byte, after a good header', signedAs(`${header}A.${payload}`)],
+    ['a character that is no whole byte, after a good payload', signedAs(`${header}.${whole}A`)],
     ['a header that is not JSON', hs256(CLAIMS, '{')],
     ['a header that is an array', hs256(CLAIMS, [])],
     ['a header that is null', hs256(CLAIMS, null)],
@@ -104,6 +110,7 @@ describe('JWT Malformed', () => {
     ['a payload that is a number', hs256('1')],
     ['a payload with a byte order mark', hs256(`\u{feff}${JSON.stringify(CLAIMS)}`)],
     ['a crit header, even an empty one', hs256(CLAIMS, { ...HEADER, crit: [] })],
+    ['a crit header that is null', hs256(CLAIMS, { ...HEADER, crit: null })],
     ['nbf that is a text', hs256({ ...CLAIMS, nbf: '0' })],
     ['nbf that is null', hs256({ ...CLAIMS, nbf: null })],
     ['iat that is an object', hs256({ ...CLAIMS, iat: {} })],
@@ -141,6 +148,13 @@ describe('Algorithm Not Allowed', () => {
     expect(await reasonFor(hs256(CLAIMS, { ...HEADER, alg }), { JWT_VERIFY_SIGNATURE: false })).toBe(
       'Algorithm Not Allowed',
     );
+  });
+
+  it('is the reason even right after a token with the right alg, and a header of the same length', async () => {
+    for (const alg of ['HS256', 'HS384', 'HS256'])
+      expect(await reasonFor(hs256(CLAIMS, { ...HEADER, alg }))).toBe(
+        alg === 'HS256' ? 'valid' : 'Algorithm Not Allowed',
+      );
   });
 
   it('is the reason even if a __proto__ member has the right alg', async () => {
@@ -306,6 +320,12 @@ describe('a valid token', () => {
       roles: ['a'],
       name: 'Alice',
       locale: 'en-GB',
+      timezone: 'Europe/London',
+      organization: 'Shop',
+      phone: '+4915112345678',
+      iat: NOW_S,
+      nbf: NOW_S,
+      sid: 's-1',
       aud: ['x'],
     };
     const token = hs256({ ...claims, unknown: 1 });
@@ -332,6 +352,11 @@ describe('a valid token', () => {
     if (!verdict.valid) throw new Error(verdict.reason);
     expect(verdict.claims).toEqual(CLAIMS);
     expect(verdict.user.roles).toEqual([]);
+  });
+
+  it('may have a phone number that is a JSON number: otherwise it would name no number', async () => {
+    const verdict = await validatorWith().validator.validate(hs256({ ...CLAIMS, phone: 4915112345678 }));
+    expect(verdict).toMatchObject({ valid: true, claims: { phone: '4915112345678' } });
   });
 
   it('identifies a different person for each tenant that is a number', async () => {
