@@ -8,6 +8,7 @@ import {
 } from '../../../src/daemon/http/admin-server.ts';
 import { health } from '../../../src/daemon/http/routes.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { ClientRefusal } from '../../../src/daemon/store/links/link-renewals.ts';
 import type { ReplicaStore } from '../../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../../src/daemon/store/store.ts';
@@ -70,6 +71,26 @@ test('the admin listener answers OPTIONS, as the Allow of other methods says', a
   expect(await ask('POST', '/live')).toEqual([405, 'GET, HEAD, OPTIONS']);
   expect(await ask('OPTIONS', '/live')).toEqual([204, 'GET, HEAD, OPTIONS']);
   expect(await ask('OPTIONS', '/nowhere')).toEqual([404, null]);
+});
+
+test('the metrics need ADMIN_TOKEN if it is set, and have the headers of every response', async () => {
+  const { log } = collectLog();
+  const metrics = metricsRoute(
+    { contentType: 'text/plain', text: async () => 'up 1' },
+    new Secret('scraper'),
+  );
+  const server = createAdminServer(new Readiness(), metrics, { log, keepAliveSeconds: 5 });
+  onTestFinished(() => server.close());
+  const { url } = await server.listen({ host: '127.0.0.1', port: 0 });
+  const ask = async (headers: Record<string, string>) => fetch(`${url}/metrics`, { headers });
+  for (const Authorization of ['', 'scraper', 'Basic scraper', 'Bearer scrape', 'Bearer scraper2'])
+    expect((await ask({ Authorization })).status).toBe(401);
+  const answers = [
+    await ask({ Authorization: 'Bearer scraper' }),
+    await ask({ Authorization: 'bearer scraper' }),
+  ];
+  for (const answer of answers) expect([answer.status, await answer.text()]).toEqual([200, 'up 1']);
+  expect(answers[0]?.headers.get('x-content-type-options')).toBe('nosniff');
 });
 
 test('a daemon without its long-term memory is degraded, and asks again whether it is back', () => {

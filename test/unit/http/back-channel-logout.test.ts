@@ -35,7 +35,7 @@ async function logout() {
   const { url } = await serve({ routes: [route] });
   const post = (body: string, type = 'application/x-www-form-urlencoded') =>
     fetch(`${url}/backchannel-logout`, { method: 'POST', body, headers: { 'content-type': type } });
-  return { post, marked, text };
+  return { post, marked, text, store, services };
 }
 
 it('stores the mark, and answers alike whether or not it was stored before', async () => {
@@ -65,6 +65,13 @@ it('refuses everything else with the reason, and is never cached', async () => {
   expect(marked).toEqual([]);
 });
 
+it('refuses every token once a reload has removed the issuer or the audience', async () => {
+  const { post, marked, services } = await logout();
+  Object.assign(services, { logoutTokens: null });
+  expect((await post('logout_token=good1')).status).toBe(400);
+  expect(marked).toEqual([]);
+});
+
 it('asks the site to try again if the token cannot be checked', async () => {
   const { post } = await logout();
   const answer = await post('logout_token=unreachable');
@@ -73,7 +80,7 @@ it('asks the site to try again if the token cannot be checked', async () => {
 });
 
 it('limits what an address sends, but never refuses a new valid token', async () => {
-  const { post } = await logout();
+  const { post, store } = await logout();
   const of = async (token: string) => (await post(`logout_token=${token}`)).status;
   expect([await of('bad'), await of('unreachable'), await of('bad'), await of('bad')]).toEqual([
     400, 503, 400, 429,
@@ -82,4 +89,7 @@ it('limits what an address sends, but never refuses a new valid token', async ()
   expect(refused.headers.get('retry-after')).not.toBeNull();
   expect(refused.headers.get('ratelimit-policy')).toBe('"address";q=3;w=60');
   expect([await of('good1'), await of('good2'), await of('good2')]).toEqual([200, 200, 429]);
+  // Messages from that address are counted apart.
+  const window = { max: 1, window_ms: 60_000 };
+  expect(await store.limits.hit('http:address:127.0.0.1', window)).toMatchObject({ allowed: true });
 });

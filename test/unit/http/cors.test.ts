@@ -9,7 +9,13 @@ describe('CORS with named origins', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({
-      routes: [echo, limited, { method: 'POST', path: '/hook', handle: () => ({ body: {} }) }],
+      routes: [
+        echo,
+        limited,
+        { method: 'POST', path: '/hook', handle: () => ({ body: {} }) },
+        { ...echo, path: '/mixed' },
+        { method: 'DELETE', path: '/mixed', handle: () => ({ body: {} }) },
+      ],
       settings: { RATE_LIMIT_ANONYMOUS_MAX: 1 },
     });
   });
@@ -105,6 +111,17 @@ describe('CORS with named origins', () => {
       expect(allowOrigin(response)).toBeNull();
       expect(response.headers.get('vary')).toBeNull();
     }
+  });
+
+  test('a page may use only those methods of a path that are for browsers', async () => {
+    const answers = await Promise.all(
+      ['OPTIONS', 'DELETE'].map((method) => fetch(`${web.url}/mixed`, { method, headers: ALLOWED })),
+    );
+    expect(answers.map(({ headers }) => headers.get('access-control-allow-methods'))).toEqual([
+      'POST, OPTIONS',
+      null,
+    ]);
+    expect(answers.map(allowOrigin)).toEqual(['https://shop.example', null]);
   });
 
   test('an allowed origin may also read the errors 400, 405, 413, 415 and 429', async () => {

@@ -86,6 +86,8 @@ describe('POST /feedback', () => {
       await rate('anas', BO),
       await rate('anas', { Authorization: 'Bearer bad' }),
       await rate('anas', BO, { jwt_token: 'good-ana' }),
+      await rate('anas', {}, { metadata: { jwt_token: 'good-ana' } }),
+      await rate('anas', { Authorization: 'Bearer old-ana' }),
       await rate('unknown', ANA),
       await rate('anas', ANA, { session_id: 's-nobodys' }),
     ];
@@ -118,7 +120,7 @@ describe('POST /feedback', () => {
   test('names every wrong field', async () => {
     const comment = '😀'.repeat(1000);
     expect(await statusOf('nobodys', {}, { comment })).toBe(200);
-    const wrong = { session_id: 7, message_id: '', rating: 2, comment: `${comment}!` };
+    const wrong = { session_id: 'x'.repeat(513), message_id: '', rating: 2, comment: `${comment}!` };
     const refused = await rate('nobodys', {}, wrong);
     expect(refused.status).toBe(400);
     const { code, errors } = await problem(refused);

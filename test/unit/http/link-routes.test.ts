@@ -9,6 +9,7 @@ import { findLink } from '../../../src/daemon/linking/find-link.ts';
 import { codeHashes } from '../../../src/daemon/linking/link-codes.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
+import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { CODES_MAX } from '../../../src/daemon/store/links/link-codes.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
@@ -146,7 +147,7 @@ describe('POST /link/codes', () => {
 
   it('takes a token from nowhere but the header and the body, and only a valid one', async () => {
     const ada = await token();
-    for (const body of [undefined, '{}']) {
+    for (const body of [undefined, '{}', JSON.stringify({ metadata: { jwt_token: ada } })]) {
       const elsewhere = await fetch(`${url}/link/codes?token=${ada}&jwt_token=${ada}`, {
         method: 'POST',
         headers: { Cookie: `jwt_token=${ada}`, 'Content-Type': 'application/json' },
@@ -171,6 +172,14 @@ describe('POST /link/codes', () => {
     expect(refused.headers.get('ratelimit-policy')).toBe('"link-codes";q=5;w=600');
     expect(refused.headers.get('ratelimit')).toBe(`"link-codes";r=0;t=${wait}`);
     expect((await ask('POST', '/link/codes', await token({ sub: 'bob' }))).status).toBe(201);
+  });
+
+  it('makes no code while the store is almost full', async () => {
+    vi.spyOn(services.store, 'expectRoom').mockImplementation(() => {
+      throw new StoreFull();
+    });
+    const refused = await ask('POST', '/link/codes', await token());
+    expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable' } });
   });
 
   it('may be called by the pages that may use the other routes', async () => {
@@ -330,6 +339,19 @@ describe('/links', () => {
     const logged = lines.filter(({ msg }) => msg.includes('link'));
     expect(logged.map(({ msg }) => msg)).toEqual(['link code made', 'linked with a code', 'unlinked']);
     expect(logged.every(({ request_id }) => typeof request_id === 'string')).toBe(true);
+  });
+
+  it('does not tell the chat of a link that ended at that moment', async () => {
+    const ada = await token();
+    await link(services, LINKED, 'u0123', ada);
+    const { links } = (await ask('GET', '/links', ada)).body;
+    const remove = services.store.links.remove.bind(services.store.links);
+    vi.spyOn(services.store.links, 'remove').mockImplementationOnce(async (...args) => {
+      await remove(...args);
+      return false;
+    });
+    expect((await ask('DELETE', `/links/${links[0].id}`, ada)).status).toBe(204);
+    expect(await notices()).toEqual([]);
   });
 
   it('ends a link whose token is renewed at that moment', async () => {

@@ -32,6 +32,10 @@ describe('problem documents', () => {
               errors: [{ field: 'message', message: 'is required' }],
             }),
         ),
+        throwing('/guard', () => {
+          const members = { reason: 'repetition' } as const;
+          return new AgentdError('loop_guard_blocked', 'Too often.', { members });
+        }),
         { method: 'GET', path: '/circle', handle: () => ({ body: circle() }) },
       ],
     });
@@ -132,6 +136,13 @@ describe('problem documents', () => {
     });
   });
 
+  test('have the further members of their code', async () => {
+    expect(await problem(await fetch(`${web.url}/guard`))).toMatchObject({
+      code: 'loop_guard_blocked',
+      reason: 'repetition',
+    });
+  });
+
   test.each(['', 'has space', 'ä', 'x'.repeat(65), 'a,b'])(
     'are sent with a new request id if the id of the request is invalid: %j',
     async (id) => {
@@ -149,6 +160,7 @@ describe('problem documents', () => {
       expect(headers.get('x-content-type-options')).toBe('nosniff');
       expect(headers.get('x-frame-options')).toBe('DENY');
       expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
+      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('cache-control')).toBe('no-store');
     }

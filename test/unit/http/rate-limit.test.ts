@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { ReceivedRequest } from '../../../src/daemon/http/received-request.ts';
+import { ReceivedRequest, validateOnce } from '../../../src/daemon/http/received-request.ts';
+import type { TokenReason, TokenValidator } from '../../../src/daemon/identity/identity.ts';
 import { closeAll, echo, limited, post, problem, serve } from './serve.ts';
 
 const ANA = { Authorization: 'Bearer good-ana' };
@@ -111,6 +112,34 @@ describe('the rate limit', () => {
       null,
     ]);
     expect(web.validations).toEqual(['good-ana']);
+  });
+
+  test('is followed by handlers that validate each token once, and never take the verdict of another', async () => {
+    const asked: string[] = [];
+    const tokens: TokenValidator = {
+      async validate(token, request_id) {
+        asked.push(`${token} for ${request_id}`);
+        return { valid: false, reason: token as TokenReason };
+      },
+    };
+    const heard: unknown[] = [];
+    const route: Route = {
+      ...limited,
+      async handle(request) {
+        const once = validateOnce(tokens, request);
+        for (const token of ['good-ana', 'bo', 'good-ana', 'bo', 'cy', 'bo'])
+          heard.push(await once.validate(token).then((it) => (it.valid ? it.person : it.reason)));
+        return {};
+      },
+    };
+    const web = await serve({ routes: [route] });
+    await post(`${web.url}/limited`, '{}', { ...ANA, 'X-Request-Id': 'r1' });
+    expect(heard.splice(0)).toEqual(['["","","ana"]', 'bo', '["","","ana"]', 'bo', 'cy', 'bo']);
+    asked.length = 0;
+    await post(`${web.url}/limited`, '{}', { 'X-Request-Id': 'r2' });
+    expect(heard).toEqual(['good-ana', 'bo', 'good-ana', 'bo', 'cy', 'bo']);
+    // The first token is that of the request.
+    expect(asked.filter((words) => words.startsWith('good-ana'))).toEqual(['good-ana for r2']);
   });
 
   test('refuses requests while the store is unreachable', async () => {

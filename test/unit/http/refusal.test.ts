@@ -152,9 +152,10 @@ describe('a route with its own headers', () => {
       throw new TypeError('the inner detail');
     },
   };
+  const framing: Route = { ...registry, path: '/framing', headers: () => ({ 'Content-Length': '3' }) };
   let web: Served;
   beforeAll(async () => {
-    web = await serve({ routes: [counted, broken], settings: { RATE_LIMIT_ANONYMOUS_MAX: 3 } });
+    web = await serve({ routes: [counted, broken, framing], settings: { RATE_LIMIT_ANONYMOUS_MAX: 3 } });
   });
   afterAll(closeAll);
 
@@ -172,9 +173,11 @@ describe('a route with its own headers', () => {
     ]);
   });
 
-  test('fails with 500 if it cannot create these headers', async () => {
-    const response = await post(`${web.url}/broken`, '{}');
+  test.each(['/broken', '/framing'])('fails with 500 if it cannot create these headers: %s', async (path) => {
+    const response = await post(`${web.url}${path}`, '{}');
     expect(response.status).toBe(500);
-    expect(await response.text()).not.toContain('inner detail');
+    const text = await response.text();
+    expect(text).not.toContain('inner detail');
+    expect(text).toContain('internal_error');
   });
 });

@@ -4,8 +4,10 @@ import { AgentdError } from '../../../src/daemon/errors.ts';
 import { Refusals } from '../../../src/daemon/http/refusals.ts';
 import type { TraceStore } from '../../../src/daemon/store/traces.ts';
 
+const RATE_LIMITED = new AgentdError('rate_limited', 'Too many.');
+
 function fixture() {
-  const time = { now: 0, fails: false };
+  const time = { now: 0, fails: false, hangs: false };
   const kept: string[] = [];
   const log: Record<string, unknown>[] = [];
   const traces: TraceStore = {
@@ -13,6 +15,7 @@ function fixture() {
     async keepRefused({ request_id }) {
       if (time.fails) throw new Error('the disk is full');
       kept.push(request_id);
+      if (time.hangs) await new Promise(() => undefined);
     },
     find: async () => [],
     findOf: async () => [],
@@ -23,14 +26,8 @@ function fixture() {
     { store: { traces }, clock: { now: () => 1 }, log: logger, agentDigest: () => 'digest' },
     () => time.now,
   );
-  const refuse = (request_id: string) =>
-    refusals.keep({
-      request_id,
-      limited: true,
-      channel: 'web',
-      started_at: 1,
-      error: new AgentdError('rate_limited', 'Too many.'),
-    });
+  const refuse = (request_id: string, error: unknown = RATE_LIMITED, limited = true) =>
+    refusals.keep({ request_id, limited, channel: 'web', started_at: 1, error });
   /** Resolves in the next tick, when traces are stored and log lines are written. */
   const settle = () => new Promise(setImmediate);
   return { time, kept, log, refuse, settle };
@@ -71,4 +68,23 @@ it('lost traces of refusals are logged with their number, at most once a minute'
   await settle();
   expect(log.slice(1)).toMatchObject([{ lost: 4, msg: 'traces of refused requests were not stored' }]);
   expect(kept).toEqual(['kept', 'kept as well']);
+});
+
+it('at most 100 traces wait for a store that does not answer', () => {
+  const { time, kept, refuse } = fixture();
+  time.hangs = true;
+  for (let second = 0; second < 60; second++) {
+    for (let n = 0; n < 20; n++) refuse(`${second}.${n}`);
+    time.now += 1000;
+  }
+  expect(kept).toHaveLength(100);
+});
+
+it('only refusals that leave no other trace are kept, and only of requests whose number is limited', () => {
+  const { kept, refuse } = fixture();
+  refuse('a message with a trace of its own', new AgentdError('session_forbidden', 'No.'));
+  refuse('a defect', new TypeError('No.'));
+  refuse('a request of a stranger', RATE_LIMITED, false);
+  refuse('a stream of somebody else', new AgentdError('forbidden', 'No.'), false);
+  expect(kept).toEqual(['a stream of somebody else']);
 });

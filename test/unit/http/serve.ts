@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import pino from 'pino';
 import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
 import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
+import type { FindOutage } from '../../../src/daemon/http/routes.ts';
 import { createServer } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
@@ -24,11 +25,14 @@ const SETTINGS = {
 
 export interface ServeOptions {
   routes?: readonly Route[];
+  /** Routes that belong to no channel. */
+  ownRoutes?: readonly Route[];
   settings?: Partial<Settings>;
   limits?: LimitStore;
   keepTrace?: (trace: TraceRecord) => Promise<void>;
   expectRoom?: () => void;
   health?: Channel['health'];
+  findOutage?: FindOutage;
   requestTimeout?: number;
   /** ms since the epoch. */
   now?: () => number;
@@ -36,6 +40,8 @@ export interface ServeOptions {
 
 export interface Served extends ListeningAddress {
   server: ReturnType<typeof createServer>;
+  /** Replaces settings, as a reload does. */
+  reload: (settings: Partial<Settings>) => void;
   log: LogLine[];
   traces: TraceRecord[];
   hits: string[];
@@ -56,36 +62,42 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     routes: options.routes ?? [],
     ...(options.health ? { health: options.health } : {}),
   };
-  const server = createServer({
-    services: {
-      sequencer: new Tickets(),
-      observer: NO_OBSERVER,
-      agents: { all: [{ name: 'default', digest: () => 'digest' }], digest: () => 'digest' },
-      settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
-      store: {
-        limits: options.limits ?? countingLimits(hits),
-        traces: {
-          keep: () => Promise.reject(new Error('only the traces of refused requests are kept here')),
-          keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
-          find: async () => [],
-          findOf: async () => [],
-          recent: async () => [],
-        },
-        expectRoom: options.expectRoom ?? (() => undefined),
+  const services = {
+    sequencer: new Tickets(),
+    observer: NO_OBSERVER,
+    agents: { all: [{ name: 'default', digest: () => 'digest' }], digest: () => 'digest' },
+    settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
+    store: {
+      limits: options.limits ?? countingLimits(hits),
+      traces: {
+        keep: () => Promise.reject(new Error('only the traces of refused requests are kept here')),
+        keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
+        find: async () => [],
+        findOf: async () => [],
+        recent: async () => [],
       },
-      tokens: fakeTokens(validations),
-      log: pino(
-        { level: 'debug', base: null },
-        { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
-      ),
-      clock: { now: options.now ?? (() => 1_700_000_000_000) },
+      expectRoom: options.expectRoom ?? (() => undefined),
     },
+    tokens: fakeTokens(validations),
+    log: pino(
+      { level: 'debug', base: null },
+      { write: (line: string) => void log.push(JSON.parse(line) as LogLine) },
+    ),
+    clock: { now: options.now ?? (() => 1_700_000_000_000) },
+  };
+  const server = createServer({
+    services,
     channels: [{ plugin: { name: 'web' } as ChannelPlugin, channel }],
+    ownRoutes: options.ownRoutes ?? [],
+    ...(options.findOutage ? { findOutage: options.findOutage } : {}),
     ...(options.requestTimeout ? { requestTimeout: options.requestTimeout } : {}),
   });
   const address = await server.listen({ host: '127.0.0.1', port: 0 });
   served.push(server);
-  return { ...address, server, log, traces, hits, validations };
+  const reload = (settings: Partial<Settings>) => {
+    services.settings = { ...services.settings, ...settings };
+  };
+  return { ...address, server, reload, log, traces, hits, validations };
 }
 
 export async function closeAll(): Promise<void> {
@@ -107,15 +119,20 @@ function countingLimits(hits: string[]): LimitStore {
   };
 }
 
-/** A token such as `good-ana` is a valid token of the person `ana`. A token with another beginning is malformed. */
+/**
+ * A token such as `good-ana` is a valid token of the person `ana`, and `old-ana` an expired one. A token with another
+ * beginning is malformed.
+ */
 function fakeTokens(validations: string[]): TokenValidator {
   return {
-    async validate(token) {
+    async validate(token, request_id) {
+      if (request_id === undefined) throw new Error('the log line would have no request id');
       validations.push(token);
-      if (!token.startsWith('good-')) return { valid: false, reason: 'JWT Malformed' };
-      const sub = token.slice(5);
+      const [, state, sub] = /^(good|old)-(.*)$/.exec(token) ?? [];
+      if (sub === undefined) return { valid: false, reason: 'JWT Malformed' };
       const claims = { sub, email: `${sub}@example.com`, exp: 1_800_000_000 };
       const person: PersonKey = personKey(claims);
+      if (state === 'old') return { valid: false, reason: 'Token Expired', expired: { person, at: 0 } };
       return {
         valid: true,
         user: { user_id: sub, email: claims.email, roles: [], token: new Secret(token) },

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelResponse, ResponseStream, Route } from '../../../src/channel/index.ts';
+import { AgentdError } from '../../../src/daemon/errors.ts';
 import { ReceivedRequest } from '../../../src/daemon/http/received-request.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { closeAll, echo, limited, post, problem, sendRaw, serve, until } from './serve.ts';
@@ -69,6 +70,19 @@ describe('GET /', () => {
     const { adapters } = (await (await fetch(`${web.url}/`)).json()) as { adapters: object };
     expect(adapters).toEqual({ web: adapter });
   });
+
+  test('reports a platform that the inbox cannot reach, unless the channel itself reports more', async () => {
+    const outage = { status: 'degraded', detail: 'it cannot be reached' } as const;
+    const own = { status: 'degraded', detail: 'the token is refused' } as const;
+    for (const [said, adapter] of [
+      [{ status: 'ok' } as const, outage],
+      [own, own],
+    ] as const) {
+      const findOutage = (platform: string) => (platform === 'web' ? outage : null);
+      const web = await serve({ health: () => said, findOutage });
+      expect(await (await fetch(`${web.url}/`)).json()).toMatchObject({ adapters: { web: adapter } });
+    }
+  });
 });
 
 describe('a daemon whose store is almost full', () => {
@@ -79,6 +93,8 @@ describe('a daemon whose store is almost full', () => {
     const store = { full: true };
     const web = await serve({
       routes: [say, read, { ...limited, path: '/limited' }],
+      // Such as that of a sign-out at the site, which must not be refused.
+      ownRoutes: [{ ...say, path: '/own' }],
       expectRoom() {
         if (store.full) throw new StoreFull();
       },
@@ -93,6 +109,7 @@ describe('a daemon whose store is almost full', () => {
     }
     expect(web.hits).toEqual([]);
     for (const path of ['/', '/read']) expect((await fetch(`${web.url}${path}`)).status).toBe(200);
+    expect((await post(`${web.url}/own`, '{}')).status).toBe(200);
     store.full = false;
     expect((await post(`${web.url}/say`, '{}')).status).toBe(200);
   });
@@ -111,6 +128,7 @@ describe('the answer of a route', () => {
     ['bytes', { body: new Uint8Array([104, 105]) }, 200, 'application/octet-stream', 'hi'],
     ['nothing', {}, 200, null, ''],
     ['nothing, with status 204', { status: 204 }, 204, null, ''],
+    ['a status without a body', { status: 204, body: { a: 1 } }, 204, null, ''],
     ['its own type', { headers: { 'content-type': 'text/html' }, body: '<p>' }, 200, 'text/html', '<p>'],
   ])('has the right status, type and body for %s', async (_, response, status, type, text) => {
     const web = await serve({ routes: [answering(response)] });
@@ -132,8 +150,9 @@ describe('the answer of a route', () => {
   });
 
   test.each<[string, ChannelResponse]>([
-    ['a line break in a header', { headers: { 'X-A': 'a\r\nSet-Cookie: b=1' } }],
-    ['an invalid header name', { headers: { 'X A': 'a' } }],
+    ['a line break in a header', { headers: { 'X-A': 'a\r\nSet-Cookie: b=1' }, body: 'a' }],
+    ['an invalid header name', { headers: { 'X A': 'a' }, body: 'a' }],
+    ['another request id', { headers: { 'x-request-id': 'a' }, body: 'a' }],
     ['a framing header', { headers: { 'Content-Length': '3' }, body: 'abc' }],
     ['an invalid status', { status: 99 }],
   ])('becomes a 500 if it contains %s, and no part of it is sent', async (_, response) => {
@@ -145,6 +164,30 @@ describe('the answer of a route', () => {
     expect([got.headers.has('x-b'), got.headers.has('set-cookie')]).toEqual([false, false]);
     expect((await problem(got)).code).toBe('internal_error');
   });
+});
+
+test('a reload changes the limits of the next request', async () => {
+  const web = await serve({ routes: [limited] });
+  expect((await post(`${web.url}/limited`, '{"long":true}')).status).toBe(200);
+  web.reload({ BODY_LIMIT_BYTES: 10, RATE_LIMIT_ANONYMOUS_MAX: 5, RATE_LIMIT_WINDOW_SECONDS: 30 });
+  const refused = await post(`${web.url}/limited`, '{"long":true}');
+  expect([refused.status, refused.headers.get('ratelimit-policy')]).toEqual([413, '"address";q=5;w=30']);
+});
+
+test('a request that was answered, or refused, does not hold up the next one of its thread', async () => {
+  const waits: boolean[] = [];
+  const route: Route = {
+    ...{ method: 'POST', path: '/telex', thread: (request) => request.json().thread as string },
+    handle(request) {
+      waits.push(ReceivedRequest.of(request)?.ticket?.reached !== null);
+      if (request.json().refused) throw new AgentdError('invalid_request', 'No.');
+      return { body: {} };
+    },
+  };
+  const web = await serve({ routes: [route] });
+  for (const refused of [true, false, false])
+    await post(`${web.url}/telex`, JSON.stringify({ thread: 'a', refused }));
+  expect(waits).toEqual([false, false, false]);
 });
 
 test('only a request that names a thread gets a ticket; one that cannot be read fails in its handler', async () => {
@@ -232,6 +275,31 @@ describe('the log line of a request', () => {
       expect(JSON.stringify(web.log)).not.toMatch(/secret-token|123456789/);
     },
   );
+
+  test('says nothing of a client that got its answer; a handler that asks too late is notified at once', async () => {
+    const signals: AbortSignal[] = [];
+    const left = Promise.withResolvers<void>();
+    const route: Route = {
+      method: 'GET',
+      path: '/:when',
+      async handle(request) {
+        if (request.params.when === 'late') await left.promise;
+        signals.push(request.signal);
+        return {};
+      },
+    };
+    const web = await serve({ routes: [route] });
+    const closed = (path: string) => until(() => web.log.some((line) => line.path === path));
+    await fetch(`${web.url}/soon`);
+    await closed('/soon');
+    const socket = connect(web.port, '127.0.0.1', () =>
+      socket.write('GET /late HTTP/1.1\r\nHost: a\r\n\r\n', () => socket.resetAndDestroy()),
+    );
+    await closed('/late');
+    left.resolve();
+    await until(() => signals.length === 2);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+  });
 
   test('has the code of the problem that was answered', async () => {
     const web = await serve({ routes: [] });

@@ -239,7 +239,11 @@ describe('the seal of an administrator', () => {
   it('uses the same key as the daemon: from the file or from the setting, which may also be off', async () => {
     expect((await of(key(1))).knowsKey).toBe(true);
     expect((await of('off')).knowsKey).toBe(true);
-    const shared = { STATE_DIR: directory, TOKEN_ENCRYPTION_KEY: undefined, SESSION_BACKEND: 'redis' } as const;
+    const shared = {
+      STATE_DIR: directory,
+      TOKEN_ENCRYPTION_KEY: undefined,
+      SESSION_BACKEND: 'redis',
+    } as const;
     expect((await openAdministratorSeal(shared)).knowsKey).toBe(true);
     write(`${key(3)}\n`);
     const { seal, knowsKey } = await of();

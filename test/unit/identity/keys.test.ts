@@ -1,4 +1,11 @@
-import { constants, createHmac, createPublicKey, generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
+import {
+  constants,
+  createHmac,
+  createPublicKey,
+  generateKeyPairSync,
+  sign,
+  X509Certificate,
+} from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

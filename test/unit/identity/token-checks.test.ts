@@ -86,7 +86,8 @@ describe('JWT Malformed', () => {
   const good = hs256();
   const [header = '', payload = '', signature = ''] = good.split('.');
   const whole = encode(JSON.stringify(CLAIMS).padEnd(99));
-  const signedAs = (text: string) => `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
+  const signedAs = (text: string) =>
+    `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
   it.each([
     ['nothing at all', ''],
     ['one part', header],
