@@ -175,7 +175,7 @@ export interface NotifyOptions {
   /**
    * Set this for a hint, such as "I can only read text", to the id of the person or room that sees the hint. The loop
    * guard does not count hints, so the daemon limits them per key: ten a minute, thirty an hour, and the same text once
-   * in 3 s. It drops further hints.
+   * in 3 s. It drops further hints, and all hints for a `user_id` whom the loop guard blocks.
    */
   throttle_key?: string;
 }

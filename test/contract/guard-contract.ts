@@ -355,10 +355,16 @@ export function describeGuard(current: () => StoreUnderTest): void {
           },
         ]);
         expect(sessions).toEqual([]);
+        const stranger = guardUser({ ...sender, user_id: 'stranger' });
+        const blocked = () =>
+          Promise.all([guardUser(sender), person, stranger].map((user) => guard.isBlocked(user)));
+        expect(await blocked()).toEqual([true, true, false]);
         test.advance(29 * SECOND);
         expect((await guard.list()).circuits).toHaveLength(1);
+        expect(await blocked()).toEqual([false, true, false]);
         test.advance(SECOND);
         expect((await guard.list()).circuits).toEqual([]);
+        expect(await blocked()).toEqual([false, false, false]);
       });
 
       it('lists sessions in which messages were blocked', async () => {

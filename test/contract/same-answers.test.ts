@@ -543,6 +543,10 @@ class Choices {
         const tag = pick(this.session_ids);
         return ({ store }) => store.guard.giveBackTurn(tag);
       },
+      isBlocked: () => {
+        const { user } = this.guarded();
+        return ({ store }) => store.guard.isBlocked(user);
+      },
       resetUser: () => {
         const user = pick(['u1', 'ada', 'nobody']);
         return ({ store }) => store.guard.resetUser('chat', user);

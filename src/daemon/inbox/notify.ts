@@ -3,6 +3,7 @@ import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-mes
 import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
 import { RecentMap } from '../../channel/recent-map.ts';
 import { AgentdError } from '../errors.ts';
+import { guardUser } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { NewInboxMessage } from '../store/inbox/inbox.ts';
@@ -44,6 +45,10 @@ export async function notify(
     services.log.debug(about, 'hint not sent: its recipient was notified recently');
     return;
   }
+  if (throttle_key !== undefined && (await isBlocked(services, plugin.name, user_id))) {
+    services.log.debug(about, 'hint not sent: the loop guard blocks its recipient');
+    return;
+  }
   const told = noticeTo(plugin, services, reply_to, text, user_id ?? null);
   const notice = { ...told, message_id: message_id ?? null };
   const [outcome] = (await services.store.inbox.enqueue([notice])) ?? tooMany();
@@ -51,6 +56,16 @@ export async function notify(
     services.log.info(about, 'not sent again: the message that it answers was already received');
   else if (throttle_key !== undefined) throttle.note(throttle_key, text);
   worker.wake();
+}
+
+/** Whether the loop guard blocks this user of a platform: then a hint would feed the loop, as a reply would. */
+async function isBlocked(
+  { settings, store }: Services,
+  platform: string,
+  user_id: string | undefined,
+): Promise<boolean> {
+  if (!settings.LOOP_GUARD_ENABLED || user_id === undefined) return false;
+  return store.guard.isBlocked(guardUser({ platform, user_id, person: null, address: null }));
 }
 
 /** Maximum number of hints for one reader within a minute; `HOUR` is the maximum within an hour. */

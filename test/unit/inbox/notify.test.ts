@@ -102,6 +102,24 @@ describe('notify', () => {
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm3', 'm4', 'm5']);
   });
 
+  it('drops hints for a user while the loop guard blocks the user, but never other texts', async () => {
+    const withGuard = (LOOP_GUARD_ENABLED: boolean) => {
+      const settings = { ...services.settings, LOOP_GUARD_ENABLED };
+      return { ...notifier, services: { ...services, settings } };
+    };
+    const on = withGuard(true);
+    const copies = Array.from({ length: 3 }, (_, n) => ({ ...MESSAGE, message_id: `copy ${n}` }));
+    await enqueue(TELEX, on.services, worker, copies);
+    const to = { to: 'c1' };
+    const hint = { throttle_key: 'c1' };
+    await notify(on, to, 'I read words only.', { message_id: 'm1', user_id: 'u1', ...hint });
+    await notify(on, to, 'Words only, please.', { message_id: 'm2', user_id: 'u2', ...hint });
+    await notify(on, to, 'You are signed in.', { message_id: 'm3', user_id: 'u1' });
+    await notify(withGuard(false), to, 'I read words only.', { message_id: 'm4', user_id: 'u1', ...hint });
+    const texts = (await kept()).filter(({ message }) => message === null);
+    expect(texts.map(({ message_id }) => message_id)).toEqual(['m2', 'm3', 'm4']);
+  });
+
   it('does not count a hint for its reader if the message has already been answered', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'Hello!', { message_id: 'm1' });

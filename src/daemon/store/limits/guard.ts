@@ -34,6 +34,8 @@ export interface GuardStore {
    * Subtracts one turn from the count of a session, because a message passed the guard but did not run in this session.
    */
   giveBackTurn(session_tag: string): Promise<void>;
+  /** Whether an open circuit blocks the messages of this user now. */
+  isBlocked(user: GuardUser): Promise<boolean>;
   /**
    * The circuits that are open now, most recently opened first, and the sessions with blocked messages, latest end
    * first; at most 1000 of each.
@@ -94,6 +96,7 @@ export function guardStore(kernel: Kernel): GuardStore {
         message.message_id === null ? { lazy: true } : {},
       ),
     giveBackTurn: step(giveBackTurn),
+    isBlocked: step((tx, { key }) => openCircuit(tx.get(GUARD_USER, key), tx.now) !== null),
     list: () => list(kernel),
     resetUser: (platform, name) => resetUser(kernel, platform, name),
     resetSession: step(resetSession),
@@ -111,12 +114,18 @@ function giveBackTurn(tx: Tx, session_tag: string): void {
     tx.put(GUARD_TURNS, session_tag, { ...count, turns: count.turns - 1 });
 }
 
+/** The circuit of a user that is open now. */
+function openCircuit(stored: StoredGuardUser | null, now: number): Circuit | null {
+  const circuit = circuitAt(stored?.circuit ?? null, now);
+  return circuit !== null && circuit.open_until > now ? circuit : null;
+}
+
 async function list(kernel: Kernel): Promise<GuardList> {
   const now = await kernel.step((tx) => tx.now);
   const circuits = [];
   for await (const { doc } of kernel.scan(GUARD_USER)) {
-    const circuit = circuitAt(doc.circuit, now);
-    if (circuit && circuit.open_until > now) circuits.push({ ...doc.user, ...circuit });
+    const circuit = openCircuit(doc, now);
+    if (circuit !== null) circuits.push({ ...doc.user, ...circuit });
   }
   const sessions = [];
   for await (const { key: tag, doc: count } of kernel.scan(GUARD_TURNS)) {
