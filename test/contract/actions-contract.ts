@@ -15,7 +15,7 @@ import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.t
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada, anAction, anInboxMessage, aPendingAction, aSession, aTrace, aTurn, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { callBoth, claimSession, saveSession, sweepAll } from './store-writes.ts';
+import { answerOne, beginConfirmed, callBoth, claimSession, saveSession, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
@@ -110,7 +110,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const sent = async () =>
           (await store.actions.sentIn(session.session_id)).map(({ action_id }) => action_id);
         expect(await sent()).toEqual([second.action_id, first.action_id]);
-        await store.actions.settle(claim, asked.action_id, 'started', 'turn');
+        await beginConfirmed(store, claim, asked.action_id, 'turn');
         expect(await sent()).toEqual([asked.action_id, second.action_id, first.action_id]);
         await store.actions.finish(first.action_id, 1, DONE);
         expect((await store.actions.sentIn(session.session_id)).at(-1)).toMatchObject(DONE);
@@ -287,13 +287,14 @@ export function describeActions(current: () => StoreUnderTest): void {
       it('has no action that was never sent', async () => {
         const { claim, action } = await commitPending(store, session);
         expect(await store.actions.list({ limit: 10 })).toEqual([]);
-        await store.actions.settle(claim, action.action_id, 'declined', 't');
+        await answerOne(store, claim, action.action_id, 'declined', 't');
         expect(await store.actions.list({ limit: 10 })).toEqual([]);
       });
     });
 
     describe('that are pending', () => {
-      const START = ['started', 'confirming'] as const;
+      const confirm = (claim: SessionClaim, action_id: string, at = store) =>
+        answerOne(at, claim, action_id, 'confirmed', 'confirming');
 
       it('are stored with their turn, and survive a restart', async () => {
         const { action } = await commitPending(store, session, { answer_ms: HOUR / 4 });
@@ -347,11 +348,14 @@ export function describeActions(current: () => StoreUnderTest): void {
       it('are started only once, and then belong to the turn that confirms them', async () => {
         const { claim, action } = await commitPending(store, session);
         test.advance(1000);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('settled');
+        const start = () => store.actions.settle(claim, action.action_id, 'started', 'confirming');
+        expect(await start()).toBe('gone');
+        expect(await confirm(claim, action.action_id)).toBe('settled');
+        expect(await start()).toBe('settled');
         expect(await store.actions.ofTurn('confirming')).toMatchObject([
           { action_id: action.action_id, state: 'started', attempt: 1, started_at: test.now() },
         ]);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('gone');
+        expect([await start(), await confirm(claim, action.action_id)]).toEqual(['gone', 'gone']);
         expect(await store.actions.pendingIn(action.session_tag)).toEqual([]);
         await store.actions.finish(action.action_id, 1, DONE);
         expect(await store.actions.list({ limit: 1 })).toMatchObject([
@@ -361,33 +365,37 @@ export function describeActions(current: () => StoreUnderTest): void {
 
       it.each(['declined', 'withdrawn'] as const)('are %s only once', async (state) => {
         const { claim, action } = await commitPending(store, session);
-        expect(await store.actions.settle(claim, action.action_id, state, 'ending')).toBe('settled');
+        const end = () =>
+          state === 'declined'
+            ? answerOne(store, claim, action.action_id, state, 'ending')
+            : store.actions.settle(claim, action.action_id, state, 'ending');
+        expect(await end()).toBe('settled');
         expect(await store.actions.ofTurn('ending')).toMatchObject([
           { state, started_at: null, finished_at: test.now() },
         ]);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('gone');
+        expect([await end(), await confirm(claim, action.action_id)]).toEqual(['gone', 'gone']);
         expect(await stateOf(action.action_id)).toBe(state);
       });
 
-      it('are settled only under the claim of their session', async () => {
+      it('are answered only under the claim of their session', async () => {
         const { claim, action } = await commitPending(store, session);
         const other = aSession(test.now());
         await saveSession(store, other);
         const others = await claimSession(store, other.session_id);
-        expect(await store.actions.settle(others, action.action_id, ...START)).toBe('gone');
-        expect(await store.actions.settle(others, 'unknown', ...START)).toBe('gone');
+        expect(await confirm(others, action.action_id)).toBe('gone');
+        expect(await confirm(others, 'unknown')).toBe('gone');
         test.advance(CLAIM_MS);
         const peer = await test.another();
         const next = await claimSession(peer, session.session_id);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('lost');
+        expect(await confirm(claim, action.action_id)).toBe('lost');
         expect(await stateOf(action.action_id)).toBe('pending');
-        expect(await peer.actions.settle(next, action.action_id, ...START)).toBe('settled');
+        expect(await confirm(next, action.action_id, peer)).toBe('settled');
       });
 
-      it('are settled by only one of several answers at the same time', async () => {
+      it('are answered by only one of several messages at the same time', async () => {
         const { claim, action } = await commitPending(store, session);
-        const outcomes = await callBoth(test, 4, ({ actions }, n) =>
-          actions.settle(claim, action.action_id, n === 2 ? 'declined' : 'started', `t${n}`),
+        const outcomes = await callBoth(test, 4, (at, n) =>
+          answerOne(at, claim, action.action_id, n === 2 ? 'declined' : 'confirmed', `t${n}`),
         );
         expect(outcomes.sort()).toEqual(['gone', 'gone', 'gone', 'settled']);
       });
@@ -399,7 +407,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         test.advance(1);
         expect(await stateOf(action.action_id)).toBe('expired');
         expect(await store.actions.pendingIn(action.session_tag)).toEqual([]);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('gone');
+        expect(await confirm(claim, action.action_id)).toBe('gone');
         await store.actions.withdraw({ session_tag: action.session_tag });
         expect(await stateOf(action.action_id)).toBe('expired');
       });
@@ -459,7 +467,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const { claim, action } = await commitPending(store, session, { answer_ms: 2 * HOUR });
         test.advance(HOUR);
         expect(await store.actions.pendingIn(action.session_tag)).toEqual([]);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('gone');
+        expect(await confirm(claim, action.action_id)).toBe('gone');
         await store.sessions.save(claim, aSession(test.now(), { session_id: session.session_id }), 'new');
         expect(await store.actions.pendingIn(action.session_tag)).toEqual([]);
         expect(await stateOf(action.action_id)).toBe('withdrawn');
@@ -471,7 +479,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const renamed = { ...session, ...found, session_id: randomUUID(), former_id: session.session_id };
         expect(await store.sessions.save(claim, renamed, 'changed')).toBe('saved');
         expect(await store.actions.pendingIn(action.session_tag)).toHaveLength(1);
-        expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('settled');
+        expect(await confirm(claim, action.action_id)).toBe('settled');
       });
     });
 

@@ -4,7 +4,14 @@ import { BEGUN_TURNS, type BegunTurn } from '../../src/daemon/store/sessions/tur
 import type { Store } from '../../src/daemon/store/store.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { callBoth, claimSession, commitUnderClaim, keepTurn, saveSession } from './store-writes.ts';
+import {
+  beginConfirmed,
+  callBoth,
+  claimSession,
+  commitUnderClaim,
+  keepTurn,
+  saveSession,
+} from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -215,7 +222,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       });
       const first = await begin(session_id, session_id, 'turn');
       expect(first.earlier).toEqual([]);
-      await store.actions.settle(first.claim, pending.action_id, 'started', 'turn');
+      await beginConfirmed(store, first.claim, pending.action_id, 'turn');
       await release(first);
       const again = await begin(session_id, session_id, 'turn');
       expect(again.earlier).toEqual(await store.actions.ofTurn('turn'));

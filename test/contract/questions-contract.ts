@@ -1,9 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  type NewPendingAction,
-  type ReplyToAsked,
-  seenReplies,
-} from '../../src/daemon/store/actions/actions.ts';
+import { type ReplyToAsked, seenReplies } from '../../src/daemon/store/actions/actions.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims/claims.ts';
 import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -27,10 +23,7 @@ export function describeQuestions(current: () => StoreUnderTest): void {
       store = test.store;
       const session = aSession(test.now(), { session_id });
       claim = await claimSession(store, session_id);
-      const pending = ids.map((action_id, index): NewPendingAction => {
-        const question = { question_id: 'q', number: index + 1 };
-        return aPendingAction(session, { action_id, question, answer_ms: HOUR / 4 });
-      });
+      const pending = ids.map((action_id) => aPendingAction(session, { action_id, answer_ms: HOUR / 4 }));
       const turn = { record: aTurn(), ttl_ms: HOUR };
       const changes = { session, turn, trace: aTrace(session), pending };
       expect(await store.commitTurn(claim, changes)).toBe('committed');

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { guardUser } from '../../src/daemon/message/keys.ts';
 import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
-import { type NewPendingAction, toQuestionId } from '../../src/daemon/store/actions/actions.ts';
+import { actionIds, type NewPendingAction, toQuestionId } from '../../src/daemon/store/actions/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims/claims.ts';
 import type {
   Arrival,
@@ -263,16 +263,12 @@ class Choices {
     const principal = pick([ada, bob, 'chat:u1']);
     const question_id = this.id('action');
     const turn_key = pick(['t1', 't2']);
-    const actions = 1 + below(3);
-    return Array.from({ length: actions }, (_, place) => {
-      const question = { question_id, number: place + 1 };
-      return aPendingAction(aSession(this.now), {
-        action_id: actions === 1 ? question_id : `${question_id}:${question.number}`,
-        ...(actions === 1 ? {} : { question }),
-        ...{ turn_key, principal, args: pick(['{}', 'sealed.v1.x']) },
+    return actionIds(question_id, 1 + below(3)).map((action_id) =>
+      aPendingAction(aSession(this.now), {
+        ...{ action_id, turn_key, principal, args: pick(['{}', 'sealed.v1.x']) },
         ...{ person: principal === ada ? ada : null, answer_ms: 60 * SECOND, unasked_ms: 90 * SECOND },
-      });
-    });
+      }),
+    );
   }
 
   #actions(): Record<string, () => Command> {
@@ -305,10 +301,11 @@ class Choices {
         return ({ store }) => store.actions.finish(action_id, attempt, { state, status: 200, answer: 'x' });
       },
       settleAction: () => {
-        const [to, place] = [pick(['started', 'declined', 'withdrawn'] as const), below(3)];
+        const [to, place] = [pick(['started', 'withdrawn'] as const), below(3)];
         return under(claimOf(below(2)), async ({ store }, claim) => {
-          const waiting = await store.actions.pendingIn(claim.session_tag);
-          return store.actions.settle(claim, waiting.at(place)?.action_id ?? 'unknown', to, 't3');
+          const pending = await store.actions.pendingIn(claim.session_tag);
+          const settled = [...(await store.actions.ofTurn('t3')), ...pending].at(-1 - place);
+          return store.actions.settle(claim, settled?.action_id ?? 'unknown', to, 't3');
         });
       },
       answerQuestion: () => {

@@ -37,6 +37,30 @@ export function saveSession(
   return underClaim(store, sessionTag(session), (claim) => store.sessions.save(claim, session, as));
 }
 
+/** Records what the person answered to a question about one action. */
+export function answerOne(
+  { actions }: Store,
+  claim: SessionClaim,
+  action_id: string,
+  as: 'confirmed' | 'declined',
+  turn_key: string,
+): Promise<'settled' | 'gone' | 'lost'> {
+  const answer = { confirmed: [], declined: [], answered_at: 7, [as]: [action_id] };
+  return actions.answer(claim, answer, turn_key);
+}
+
+/** Records that the person has confirmed a pending action, and that its call begins. */
+export async function beginConfirmed(
+  store: Store,
+  claim: SessionClaim,
+  action_id: string,
+  turn_key: string,
+): Promise<void> {
+  await answerOne(store, claim, action_id, 'confirmed', turn_key);
+  const outcome = await store.actions.settle(claim, action_id, 'started', turn_key);
+  if (outcome !== 'settled') throw new Error(`the call of ${action_id} did not begin: ${outcome}`);
+}
+
 /** Claims the session, commits a turn and releases the claim. */
 export function commitUnderClaim(
   store: Store,

@@ -32,7 +32,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /told:|identity: carried out/,
     changes: [
       {
-        file: 'src/daemon/message/reply/carry-out-all.ts',
+        file: 'src/daemon/message/reply/carry-out.ts',
         from: "if (!hasSucceeded(done, run)) cause = 'earlier_action';",
         to: '',
       },

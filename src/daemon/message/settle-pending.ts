@@ -154,12 +154,9 @@ export function checkNumbers(numbers: readonly number[], count: number): void {
  * of the actions is no longer linked, because another person who is linked now must not learn about them.
  */
 function settledBefore({ begun, principal: { person } }: Turn): readonly Action[] {
-  const theirs = begun.earlier.filter(
-    (action) => action.principal !== null && (action.person === null || action.person === person),
+  return begun.earlier.filter(
+    (action) => action.answered_at !== undefined && (action.person === null || action.person === person),
   );
-  const isAnswered = (actions: AskedActions) =>
-    actions.some(({ state }) => state !== 'withdrawn' && state !== 'expired');
-  return questionsIn(theirs).find(isAnswered) ?? [];
 }
 
 function again(actions: readonly Action[], turn: Turn, services: Uses, texts: LocalTexts): Settlement {

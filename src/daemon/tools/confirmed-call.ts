@@ -17,20 +17,18 @@ export interface ConfirmedCall {
   again: boolean;
   /**
    * Records that the call is about to be sent, unless an earlier attempt was recorded. Called only if the call is still
-   * the one that the person saw. False if the action is no longer pending. If it rejects, the call is not sent.
+   * the one that the person saw. False if the call must not be made. If it rejects, the call is not sent.
    */
   begin(): Promise<boolean>;
 }
 
 export type Executed =
   | { outcome: 'made'; answer: ToolAnswer }
-  /** The action is no longer pending. Nothing was made. */
-  | { outcome: 'gone' }
   /**
-   * The person's sign-in fills in other arguments than those that the person saw. Nothing was made. `call`: the call
-   * that would be made now; null if a claim is missing.
+   * Nothing was made: it did not begin (`gone`), or the person's sign-in fills in other arguments than those that the
+   * person saw (`changed`). `call`: the call that would be made now; null if none can be made.
    */
-  | { outcome: 'changed'; call: CompleteCall | null };
+  | { outcome: 'gone' | 'changed'; call: CompleteCall | null };
 
 /**
  * Makes a confirmed call with the person's current credentials. The bound arguments are filled in again from them, and
@@ -45,7 +43,7 @@ export async function executeConfirmed(
   const write = { action_id, again };
   const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
   if (!tool) {
-    if (!(await begin())) return { outcome: 'gone' };
+    if (!(await begin())) return { outcome: 'gone', call: null };
     const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
     return { outcome: 'made', answer: (await endAttempt(gone, write, run)).answer };
   }
@@ -53,6 +51,7 @@ export async function executeConfirmed(
   const answer = await reportCall(tool, run, async (within) => {
     const prepared = await prepareCall(tool, unbindParameters(tool, args), within);
     const isPrepared = 'credential' in prepared;
+    const call = isPrepared ? { tool, args: prepared.args } : null;
     const isChanged = isPrepared
       ? canonicalJson(prepared.args) !== canonicalJson(args)
       : prepared.reason === 'claim_missing';
@@ -63,12 +62,12 @@ export async function executeConfirmed(
       );
       // An earlier attempt may have been carried out with the arguments that the person saw.
       if (again) return endAttempt(changed, write, within);
-      unmade.push({ outcome: 'changed', call: isPrepared ? { tool, args: prepared.args } : null });
+      unmade.push({ outcome: 'changed', call });
       return changed;
     }
     try {
       if (!(await begin())) {
-        unmade.push({ outcome: 'gone' });
+        unmade.push({ outcome: 'gone', call });
         return refusal('confirmation_gone', 'Nothing was done: the action is no longer pending.');
       }
     } catch (error) {

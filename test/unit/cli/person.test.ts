@@ -11,7 +11,14 @@ import { sessionTag } from '../../../src/daemon/session/session.ts';
 import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
-import { claimSession, commitUnderClaim, keepTurn, saveSession } from '../../contract/store-writes.ts';
+import {
+  answerOne,
+  beginConfirmed,
+  claimSession,
+  commitUnderClaim,
+  keepTurn,
+  saveSession,
+} from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
 import { token } from '../../support/tokens.ts';
 import { capture, capturedOutput, exitCodeOf } from './captured-output.ts';
@@ -163,9 +170,8 @@ describe('agentd person, while a daemon runs,', () => {
       const pending = aPendingAction(session, { action_id, person: personKey({ sub: 'cleo' }), ...members });
       await commitUnderClaim(store, sessionTag(session), { trace: aTrace(session), pending: [pending] });
       const claim = await claimSession(store, sessionTag(session));
-      if (action_id === 'declined') await store.actions.settle(claim, action_id, 'declined', 't');
-      if (action_id === 'started' || action_id === 'done')
-        await store.actions.settle(claim, action_id, 'started', 't');
+      if (action_id === 'declined') await answerOne(store, claim, action_id, 'declined', 't');
+      if (action_id === 'started' || action_id === 'done') await beginConfirmed(store, claim, action_id, 't');
       await store.sessions.release(claim);
     }
     await store.actions.withdraw({ action_id: 'withdrawn' });

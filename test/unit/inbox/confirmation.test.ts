@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeliveryFailed } from '../../../src/daemon/inbox/outcome.ts';
 import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/linking/links.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
+import { answerOne, beginConfirmed } from '../../contract/store-writes.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';
@@ -497,12 +498,13 @@ describe('an action whose person is unlinked while its confirmation waits to be 
 
 describe('after a process died during a confirmation, the next process', () => {
   /** Simulates a run of the waiting message: the process dies right after it has settled the action. */
-  async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
-    const { sessions, inbox, actions } = world.store;
+  async function dieAfterSettling(id: string, to: 'confirmed' | 'started' | 'declined'): Promise<void> {
+    const { sessions, inbox } = world.store;
     const claim = await sessions.claim('telex:room');
     const [message] = await inbox.list({ states: ['waiting'], limit: 1 });
     if (!claim || !message) throw new Error('no message waits, or its session is claimed');
-    expect(await actions.settle(claim, id, to, message.id)).toBe('settled');
+    if (to === 'started') await beginConfirmed(world.store, claim, id, message.id);
+    else expect(await answerOne(world.store, claim, id, to, message.id)).toBe('settled');
     await sessions.release(claim);
   }
 
@@ -514,6 +516,15 @@ describe('after a process died during a confirmation, the next process', () => {
     expect(world.sent.at(-1)?.text).toContain('not known whether it was done');
     expect(world.calls).toEqual([]);
     expect(world.turns.at(-1)?.confirmed).toMatchObject({ summary: 'Cancel order "1004"' });
+  });
+
+  it('makes the call if it had not begun', async () => {
+    const id = await ask();
+    await world.post('yes');
+    await dieAfterSettling(id, 'confirmed');
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toBe(DONE);
+    expect(world.calls).toMatchObject([{ key: id }]);
   });
 
   it('repeats the call under the same key if the tool is idempotent', async () => {

@@ -333,20 +333,20 @@ describe('the confirmation of an action', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('makes no call if the action is withdrawn before the call begins', async () => {
+  it('makes no call if the action is withdrawn before the answer is recorded', async () => {
     const { id } = await ask();
     const { actions } = world.store;
-    const settle = actions.settle;
-    actions.settle = async (...given) => {
+    const answer = actions.answer;
+    actions.answer = async (...given) => {
       await actions.withdraw({ action_id: id });
-      return settle(...given);
+      return answer(...given);
     };
     expect((await world.say('yes', { token: ada })).response).toContain('no longer open');
     expect(await actions.find(id)).toMatchObject({ state: 'withdrawn' });
     const next = await ask('cancel 1005');
-    actions.settle = async (...given) => {
+    actions.answer = async (...given) => {
       await actions.withdraw({ action_id: next.id });
-      return settle(...given);
+      return answer(...given);
     };
     const pressed = world.say('', { token: ada, confirm: { id: next.id, approve: true } });
     expect(await codeOf(pressed)).toBe('confirmation_gone');

@@ -265,6 +265,25 @@ describe('before each call', () => {
   });
 });
 
+it('calls whose arguments have changed are not made, nor is the rest, and all of these are asked about again', async () => {
+  const bound = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] };
+  world = await ConfirmationWorld.open({ tool: { parameters: bound, bind: { account: 'org' } } });
+  const inOrg = (org: string) => token({ sub: 'ada', claims: { org } });
+  ada = await inOrg('ORG-1');
+  const { id } = await ask('cancel 1 and 2');
+  const { response, confirmation } = await world.say('yes', { token: await inOrg('ORG-2') });
+  const changed = (order: number) =>
+    `Nothing was done, because your sign-in has changed since this question: Cancel order "${order}" (account: "ORG-1")`;
+  expect(response).toContain(`${changed(1)}\n\n${changed(2)}\n\nPlease confirm these 2 actions:`);
+  expect(confirmation?.summary).toContain('1. Cancel order "1"\n   account: "ORG-2"\n2. Cancel order "2"');
+  expect([world.calls, await statesOf(id)]).toEqual([[], ['withdrawn', 'withdrawn']]);
+  await world.say('yes', { token: await inOrg('ORG-2') });
+  expect(world.calls.map(({ args }) => args)).toEqual([
+    { id: '1', account: 'ORG-2' },
+    { id: '2', account: 'ORG-2' },
+  ]);
+});
+
 describe('after a process died during the calls, the next process', () => {
   /** Simulates a run of the waiting "yes": the process dies when it has begun the first calls. */
   async function dieAfter(id: string, begun: readonly ('started' | 'done' | 'failed')[]): Promise<void> {
@@ -298,6 +317,18 @@ describe('after a process died during the calls, the next process', () => {
     expect(ids()).toEqual(['2', '3']);
     expect(await statesOf(id)).toEqual(['done', 'done', 'done']);
     expect(world.turns.at(-1)?.confirmed_actions).toHaveLength(3);
+  });
+
+  it('says that nothing was done if no call could be made any more', async () => {
+    const id = await askAndDie();
+    const [message] = await world.store.inbox.list({ states: ['waiting'], limit: 1 });
+    const claim = await world.store.sessions.claim('telex:room');
+    if (!claim || !message) throw new Error('no message waits, or its session is claimed');
+    for (const { action_id } of await world.store.actions.ofQuestion(id))
+      await world.store.actions.settle(claim, action_id, 'withdrawn', message.id);
+    await world.store.sessions.release(claim);
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toMatch(/^Cancel order "1" – not done.*\n\n.*"2" – not.*\n\n.*"3" – not/);
   });
 
   it.each(['started', 'failed'] as const)('makes no further call if the last one is %s', async (state) => {

@@ -100,6 +100,7 @@ describe('a backup', () => {
       const answer = { confirmed: [action_id], declined: [], answered_at: clock.now() };
       if (isConfirmed) expect(await store.actions.answer(claim, answer, 'turn')).toBe('settled');
       await store.maintenance.backup(backup);
+      if (!isConfirmed) expect(await store.actions.answer(claim, answer, 'turn')).toBe('settled');
       expect(await store.actions.settle(claim, action_id, 'started', 'turn')).toBe('settled');
       await store.close();
 

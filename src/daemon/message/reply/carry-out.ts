@@ -1,22 +1,17 @@
 import type { ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
+import { findSendersLink } from '../../linking/find-link.ts';
 import type { Action } from '../../store/actions/actions.ts';
 import { ClaimLost } from '../../store/failures.ts';
+import { chooseCredentials } from '../../tools/choose-credential.ts';
 import { type ConfirmedCall, type Executed, executeConfirmed } from '../../tools/confirmed-call.ts';
 import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
 import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../../tools/perform-call.ts';
 import type { ToolArguments } from '../../tools/tool.ts';
-import type { Services } from '../services.ts';
-import { settleAction } from '../settle-action.ts';
-import type { Answering, Deduplicated, Locked, Resolved } from '../turn.ts';
-
-type Uses = Pick<Services, 'store' | 'seal' | 'tools'>;
-
-/** An action that the person has confirmed. `resumed`: an earlier run of this message has already started the call. */
-interface Confirmed {
-  action: Action;
-  resumed: boolean;
-}
+import type { Run } from '../run/run.ts';
+import type { RunServices, Services } from '../services.ts';
+import { answerQuestion, settleAction } from '../settle-action.ts';
+import type { Answering, Deduplicated, Locked, Resolved, Runnable, Settlement } from '../turn.ts';
 
 /** A confirmed action whose call was made. */
 export interface CarriedOut {
@@ -25,26 +20,32 @@ export interface CarriedOut {
   told: ConfirmedAction;
 }
 
-/** The part of a run that makes the call. */
-interface CarryingRun {
-  tools: ToolRun;
-  journal: Pick<TurnJournal, 'repeat' | 'finish'>;
+/** A confirmed action whose call was not made. */
+export interface LeftOut {
+  /** Name of the tool. */
+  tool: string;
+  summary: string;
+  cause: Cause;
 }
 
-/** The outcome of a confirmed action. */
-type CarryOut =
-  | ({ outcome: 'made' } & CarriedOut)
-  /** The action is no longer pending. */
-  | { outcome: 'gone' }
-  /** The person stopped the answer before the call was begun. The action is as before. */
-  | { outcome: 'stopped' }
-  /**
-   * Nothing was made, because the call would have other arguments than those that the person saw. If the call can be
-   * made with these, the desk of the run keeps it, and the action is withdrawn when the new question is stored.
-   * Otherwise the action has been withdrawn. `summary`: what the person had confirmed.
-   */
-  | { outcome: 'changed'; summary: string };
+/**
+ * Why a confirmed call was not made. `changed`: it, or one before it, would have other arguments than those that the
+ * person saw. If the call can be made with these, the desk of the run keeps it.
+ */
+type Cause = 'earlier_action' | 'sign_in' | 'stopped' | 'changed';
 
+/** What became of the confirmed actions. Both lists are in the order of the question. */
+export interface CarriedOutAll {
+  made: readonly CarriedOut[];
+  left_out: readonly LeftOut[];
+}
+
+/** What the agent is told about an action that was left out. */
+export const NOT_MADE: ToolAnswer = {
+  ok: false,
+  message:
+    'Nothing was done: an earlier action did not succeed, or the person is no longer signed in as before.',
+};
 const UNKNOWN: ToolAnswer = {
   ok: false,
   message:
@@ -56,40 +57,135 @@ const UNREADABLE: ToolAnswer = {
 };
 
 /**
- * Makes the call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
+ * Makes the calls that the person has confirmed, one after the other, in the order in which they were shown. Before
+ * each, the person, the link and the token are looked at again. After a call that did not succeed, or whose outcome is
+ * unknown, the rest is not made: the person did not agree to a part of it.
+ * @returns null if the question is no longer open
+ * @throws ClaimLost
+ */
+export async function carryOutAll(
+  { actions, declined, resumed }: Extract<Settlement, { kind: 'confirmed' }>,
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+): Promise<CarriedOutAll | null> {
+  if (!resumed && !(await answerQuestion({ confirmed: actions, declined }, turn, services))) return null;
+  const made: CarriedOut[] = [];
+  const left_out: LeftOut[] = [];
+  let cause: Cause | null = null;
+  for (const action of actions) {
+    cause ??= await whyNot(action, turn, services, run);
+    const done: CarriedOut | Cause =
+      cause !== null && cause !== 'changed'
+        ? cause
+        : await carryOut(action, cause === 'changed', turn, services, run);
+    if (typeof done === 'object') {
+      made.push(done);
+      if (!hasSucceeded(done, run)) cause = 'earlier_action';
+    } else {
+      cause = done;
+      await settleAction(action, 'withdrawn', turn, services);
+      left_out.push({ tool: action.tool, summary: recordedSummary(services.seal, action), cause });
+    }
+  }
+  return { made, left_out };
+}
+
+/** Why an action is not carried out; null if it is. Throws if the run has ended, so that a repeated run continues. */
+async function whyNot(
+  action: Action,
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+): Promise<Cause | null> {
+  if (turn.stopped?.hasEnded) return 'stopped';
+  run.limit.throwIfEnded();
+  // The outcome of a call that was sent is told in any case.
+  if (wasSent(action)) return null;
+  if (action.state === 'withdrawn') return 'earlier_action';
+  // An answer holds as long as its question: a run that is repeated much later does not continue.
+  if (action.state === 'confirmed' && (action.expires_at ?? 0) <= services.clock.now())
+    return 'earlier_action';
+  return (await isStillTheirs(action, turn, services, run)) ? null : 'sign_in';
+}
+
+/** Whether an earlier run of this message has begun the call. */
+function wasSent({ started_at }: Action): boolean {
+  return started_at !== null;
+}
+
+function hasSucceeded({ action_id, told }: CarriedOut, { journal }: Run): boolean {
+  const write = journal.written.find((known) => known.action_id === action_id);
+  return told.answer.ok && write?.state === 'done';
+}
+
+/**
+ * Whether the sender is still the person, or the platform's user without one, who was asked: the link is read again,
+ * and so are the token and its expiry.
+ */
+async function isStillTheirs(
+  { person }: Action,
+  { channel, message, request_id }: Runnable,
+  services: RunServices,
+  { tools: { context, access } }: Run,
+): Promise<boolean> {
+  if (person !== null)
+    return context?.acts_for === person && (await chooseCredentials(context, access, 'none')).use === 'user';
+  if (!channel.has_platform) return false;
+  const link = await findSendersLink(services, channel, message);
+  if (link === 'other_sender') return false;
+  return link === null || !(await services.tokens.validate(link.token, request_id)).valid;
+}
+
+type Uses = Pick<Services, 'store' | 'seal' | 'tools'>;
+
+/** The part of a run that makes the call. */
+interface CarryingRun {
+  tools: ToolRun;
+  journal: Pick<TurnJournal, 'repeat' | 'finish'>;
+}
+
+/**
+ * Makes a call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
  * idempotent (agentd-agent(7), "Confirmation").
+ * @param changed whether a call before it was not made because its arguments have changed. Then neither is this one.
  * @throws ClaimLost
  */
 export async function carryOut(
-  { action, resumed }: Confirmed,
+  action: Action,
+  changed: boolean,
   turn: Answering & Deduplicated & Locked & Resolved,
   services: Uses,
   run: CarryingRun,
-): Promise<CarryOut> {
+): Promise<CarriedOut | Cause> {
   const { action_id, tool } = action;
-  const summary = recordedSummary(services.seal, action);
-  let isBegun = resumed;
+  let isBegun = wasSent(action);
   const begin = async () => {
+    if (changed) return false;
     // If the store fails, it may have recorded the begin all the same.
     isBegun = true;
     isBegun = await settleAction(action, 'started', turn, services);
     return isBegun;
   };
-  let executed: Executed | { outcome: 'stopped' };
+  let executed: Executed;
   try {
-    executed = resumed
+    executed = isBegun
       ? await resume(action, turn, services, run)
       : await call(action, services, run, { again: false, begin });
   } catch (error) {
     if (!turn.stopped?.hasEnded || error instanceof ClaimLost) throw error;
-    executed = isBegun ? made(UNKNOWN) : { outcome: 'stopped' };
+    if (!isBegun) return 'stopped';
+    executed = made(UNKNOWN);
   }
   if (executed.outcome === 'made')
-    return { outcome: 'made', action_id, told: { tool, summary, answer: executed.answer } };
-  if (executed.outcome !== 'changed') return executed;
-  const asked = executed.call === null ? null : await run.tools.confirmation?.ask(executed.call);
-  const isPending = asked?.outcome === 'waits' || (await settleAction(action, 'withdrawn', turn, services));
-  return isPending ? { outcome: 'changed', summary } : { outcome: 'gone' };
+    return {
+      action_id,
+      told: { tool, summary: recordedSummary(services.seal, action), answer: executed.answer },
+    };
+  // The session has ended.
+  if (executed.outcome === 'gone' && !changed) return 'sign_in';
+  if (executed.call !== null) await run.tools.confirmation?.ask(executed.call);
+  return 'changed';
 }
 
 /**
@@ -129,7 +225,7 @@ async function call(
     const args = JSON.parse(stored) as ToolArguments;
     return executeConfirmed(tools.tools(), { action_id, tool, args, again, begin }, run.tools);
   }
-  if (!(await begin())) return { outcome: 'gone' };
+  if (!(await begin())) return { outcome: 'gone', call: null };
   const state = again ? 'unknown' : 'failed';
   await run.journal.finish(action_id, { state, status: null, answer: null });
   return made(again ? UNKNOWN : UNREADABLE);

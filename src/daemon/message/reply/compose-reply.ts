@@ -6,15 +6,14 @@ import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
 import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
-import { asInWords, escapeMarkdown, type Question, questionText } from '../../tools/confirmation/question.ts';
+import { asInWords, type Question, questionText } from '../../tools/confirmation/question.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
 import { runFailure } from '../run/failure.ts';
 import { agentTurn, type Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
 import { declinedText } from '../settle-pending.ts';
 import type { AboutOpen, Answered, AskedQuestion, Runnable } from '../turn.ts';
-import type { CarriedOut } from './carry-out.ts';
-import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
+import { type CarriedOutAll, carryOutAll, NOT_MADE } from './carry-out.ts';
 import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
 import {
@@ -34,12 +33,7 @@ interface Parts {
   reply: ReplyText;
   reports: WriteReports;
   /** The confirmed actions; null if the message confirms none. */
-  done: Confirmed | null;
-}
-
-interface Confirmed {
-  made: readonly CarriedOut[];
-  left_out: readonly LeftOut[];
+  done: CarriedOutAll | null;
 }
 
 /**
@@ -58,10 +52,9 @@ export async function composeReply(
   const isConfirmed = settlement.kind === 'confirmed' && !isStopped(turn);
   if (isConfirmed) turn.outlet.mustReport?.();
   const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
-  if (done?.outcome === 'gone') return noLongerWaits(turn);
-  if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
+  if (isConfirmed && done === null) return noLongerWaits(turn);
   const declined = declinedNotice(turn, services);
-  if (done?.made.length === 0) return nothingMade(declined, done.left_out, turn, line);
+  if (done?.made.length === 0) return nothingMade(declined, done, turn, run, line);
 
   const mayContinue = done !== null || mayAskForSignIn(turn) || services.tools.tools().some(mayNeedReport);
   const reply = new ReplyText(turn.outlet, mayContinue);
@@ -82,7 +75,7 @@ export async function composeReply(
   const isUnbacked = mayBeUnbacked(said, turn, services, run) && !(await hasWritten(turn, services));
   if (run.journal.hasUnrecorded) await recordAgain(run, turn, services);
   for (const { action_id } of done?.made ?? []) await run.journal.include(action_id);
-  for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
+  for (const paragraph of [leftOutInWords(done, texts), pagesInWords(run, texts)])
     if (paragraph !== '') reply.add(paragraph);
   const sign_in = stopped ? null : askForSignIn(reply, turn, run, services);
   const end = stopped ? null : chooseEnd(turn, run, services);
@@ -132,7 +125,7 @@ async function addAnswer(
 }
 
 /** The confirmed actions, as the agent gets them. */
-function listConfirmed({ made, left_out }: Confirmed): ConfirmedAction[] {
+function listConfirmed({ made, left_out }: CarriedOutAll): ConfirmedAction[] {
   return [
     ...made.map(({ told }) => told),
     ...left_out.map(({ tool, summary }) => ({ tool, summary, answer: NOT_MADE })),
@@ -211,38 +204,24 @@ function declinedNotice({ settlement, texts }: Runnable, { seal }: RunServices):
   return hasDeclined ? declinedText(settlement.declined, seal, texts) : '';
 }
 
-/** The reply if no confirmed action was carried out. */
+/**
+ * The reply if no confirmed action was carried out. If the sign-in of the person fills in other arguments now, it asks
+ * about them.
+ */
 function nothingMade(
   declined: string,
-  left_out: readonly LeftOut[],
+  done: CarriedOutAll,
   turn: Runnable,
+  run: Run,
   line: StepLine,
 ): Composed {
-  line.reason = isStopped(turn) ? 'stopped' : 'arguments_changed';
+  const stopped = isStopped(turn);
+  line.reason = stopped ? 'stopped' : 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   if (declined !== '') reply.add(declined);
-  const leftOut = leftOutInWords(left_out, turn.texts);
-  if (leftOut !== '') reply.add(leftOut);
-  return {
-    reply: reply.text,
-    stopped: isStopped(turn),
-    asked: null,
-    about_open: null,
-    sign_in: null,
-    receipts: null,
-  };
-}
-
-/**
- * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
- * arguments, if there is a call that can be made.
- */
-function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Composed {
-  line.reason = 'arguments_changed';
-  const reply = new ReplyText(turn.outlet, true);
-  reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
-  const asked = askAtEnd(reply, run.desk.question(), turn);
-  return { reply: reply.text, stopped: false, asked, about_open: null, sign_in: null, receipts: null };
+  reply.add(leftOutInWords(done, turn.texts));
+  const asked = stopped ? null : askAtEnd(reply, run.desk.question(), turn);
+  return { reply: reply.text, stopped, asked, about_open: null, sign_in: null, receipts: null };
 }
 
 /** How the reply ends: with the question of this run, or else with the one that is still open. */

@@ -11,7 +11,7 @@ import type { ToolRegistry } from '../../tools/registry.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
 import type { Runnable } from '../turn.ts';
-import type { LeftOut } from './carry-out-all.ts';
+import type { CarriedOutAll } from './carry-out.ts';
 
 /** What the reports need to know about the turn. */
 interface ReportParts {
@@ -90,13 +90,16 @@ const WHY_LEFT_OUT = {
   earlier_action: 'confirm_rest_not_done',
   sign_in: 'confirm_rest_sign_in',
   stopped: 'confirm_rest_stopped',
+  changed: 'confirm_rest_sign_in',
 } as const;
 
 /** A paragraph for each confirmed action that was not carried out; empty if there is none. */
-export function leftOutInWords(left_out: readonly LeftOut[], texts: LocalTexts): string {
+export function leftOutInWords(done: CarriedOutAll | null, texts: LocalTexts): string {
+  const { made = [], left_out = [] } = done ?? {};
   return left_out
     .map(({ summary, cause }) => {
-      return texts.say(WHY_LEFT_OUT[cause], { action: escapeMarkdown(summary) });
+      const isAll = cause === 'changed' && made.length === 0;
+      return texts.say(isAll ? 'confirm_changed' : WHY_LEFT_OUT[cause], { action: escapeMarkdown(summary) });
     })
     .join('\n\n');
 }

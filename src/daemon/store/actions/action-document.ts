@@ -1,7 +1,7 @@
 import { byPersonOrNull } from '../../identity/identity.ts';
 import type { IndexEntry, Kind, Tx } from '../kernels/kernel.ts';
 import { findSession } from '../sessions/session-document.ts';
-import type { Action } from './actions.ts';
+import { type Action, toQuestionId } from './actions.ts';
 
 interface UnsentReply {
   readonly message_id: string;
@@ -92,7 +92,7 @@ export function asItIsNow(action: Action, now: number): Action {
 /** `ActionStore.ofQuestion`, as they are stored. */
 export function actionsOfQuestion(tx: Tx, question_id: string): Action[] {
   const alone = tx.get(ACTION, question_id);
-  if (alone !== null) return alone.action.question === undefined ? [alone.action] : [];
+  if (alone !== null) return toQuestionId(alone.action) === question_id ? [alone.action] : [];
   const found: Action[] = [];
   for (let number = 1; ; number++) {
     const next = tx.get(ACTION, `${question_id}:${number}`);

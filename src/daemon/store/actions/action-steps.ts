@@ -96,12 +96,12 @@ function settle(
   tx: Tx,
   claim: SessionClaim,
   action_id: string,
-  to: 'started' | 'declined' | 'withdrawn',
+  to: 'started' | 'withdrawn',
   turn_key: string,
 ): 'settled' | 'gone' | 'lost' {
   if (!keepsSession(tx, claim)) return 'lost';
   const stored = tx.get(ACTION, action_id);
-  if (stored?.action.session_tag !== claim.session_tag || !maySettle(tx, stored.action, turn_key))
+  if (stored?.action.session_tag !== claim.session_tag || !maySettle(tx, stored.action, to, turn_key))
     return 'gone';
   const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
   change(tx, stored, { state: to, turn_key, ...times });
@@ -187,8 +187,8 @@ export function declinedActionsIn(tx: Tx, session_tag: string): Action[] {
   return declinedIn(tx, session_tag).flatMap((action_id) => tx.get(ACTION, action_id)?.action ?? []);
 }
 
-/** Whether this turn may settle the action: the action is pending, or this turn has recorded that it is confirmed. */
-function maySettle(tx: Tx, action: Action, turn_key: string): boolean {
-  if (action.state !== 'confirmed') return isOpen(tx, action);
+/** Whether this turn may settle the action: it has recorded that the action is confirmed, or withdraws a pending one. */
+function maySettle(tx: Tx, action: Action, to: 'started' | 'withdrawn', turn_key: string): boolean {
+  if (action.state !== 'confirmed') return to === 'withdrawn' && isOpen(tx, action);
   return action.turn_key === turn_key && findSession(tx, action.session_tag ?? '') !== null;
 }

@@ -4,9 +4,9 @@ import type { KeyClaim, SessionClaim } from '../claims/claims.ts';
 /**
  * The journal of actions, and the actions that wait to be confirmed. There is one record for each action, from the
  * moment when the person is asked or the call is sent (agentd-agent(7), "Journal", "Confirmation"). Its states are
- * `pending → started → done | failed | unknown`, or `pending → declined | withdrawn | expired`. An action that needs no
- * confirmation begins as `started`. Actions that one question asks about together are answered together, in one step:
- * those that the person confirmed are `confirmed` until their call is sent (`pending → confirmed → started`).
+ * `pending → confirmed → started → done | failed | unknown`, or `pending → declined | withdrawn | expired`. An action
+ * that needs no confirmation begins as `started`. A question asks about a list of actions, which is often a list of one.
+ * They are answered together, in one step: those that the person confirmed are `confirmed` until their calls are sent.
  *
  * A pending action is stored with its turn (`TurnChanges.pending`), so that there is no question without its record.
  * The write that ends or replaces a session also withdraws the session's pending actions. `asked_by` names the message
@@ -30,17 +30,15 @@ export interface ActionStore {
    */
   answer(claim: SessionClaim, answer: QuestionAnswer, turn_key: string): Promise<'settled' | 'gone' | 'lost'>;
   /**
-   * Settles a pending action, which from then on belongs to the turn that settles it, or an action that this turn has
-   * recorded as confirmed. Atomic: only one caller gets
-   * `settled`. In all other cases nothing is changed. `gone`: the action is no longer pending, its session has ended,
-   * or the claim is for another session. `lost`: the claim is gone.
-   * @param to `started`: the action was confirmed, and the call is about to be sent; durable when it resolves.
-   * @param turn_key the turn that settles the action; it replaces the turn that asked for confirmation.
+   * Records that the call of an action is about to be sent, or that it will not be made. Durable when it resolves. Only
+   * the turn that has recorded an action as confirmed settles it; any turn may withdraw a pending action, which then
+   * belongs to that turn. Atomic: only one caller gets `settled`. In all other cases nothing is changed. `gone`: the
+   * action was settled before, its session has ended, or the claim is for another session. `lost`: the claim is gone.
    */
   settle(
     claim: SessionClaim,
     action_id: string,
-    to: 'started' | 'declined' | 'withdrawn',
+    to: 'started' | 'withdrawn',
     turn_key: string,
   ): Promise<'settled' | 'gone' | 'lost'>;
   /**
@@ -118,14 +116,6 @@ export interface OwnActions {
   alias_id: string | null;
 }
 
-/** The place of an action in a question that asks about several. */
-interface QuestionPlace {
-  /** 128 random bits. The id of its action n is `<question_id>:<n>`. */
-  readonly question_id: string;
-  /** 1, 2, 3, … in the order in which the actions are shown and carried out. */
-  readonly number: number;
-}
-
 /** The person's answer to a question: each of its actions is in one of the lists. */
 export interface QuestionAnswer {
   confirmed: readonly string[];
@@ -159,8 +149,8 @@ export interface ReplyToAsked {
 
 export interface NewAction {
   /**
-   * 128 random bits for a pending action or an administrator's action; `QuestionPlace` if the question has several. For
-   * all other actions, this is the key of the call (agentd-agent(7), "Journal"), which is a hash.
+   * 128 random bits for an administrator's action, `actionIds` for a pending one. For all other actions, this is the key
+   * of the call (agentd-agent(7), "Journal"), which is a hash.
    */
   action_id: string;
   /** Null: an administrator's call. */
@@ -183,8 +173,6 @@ export interface NewAction {
   args: string;
   /** Sealed. */
   summary: string;
-  /** Absent if the action was asked about alone, or if nobody was asked. */
-  question?: QuestionPlace;
   /** Whether the run that asked may have been told what to do by a tool of another origin (`RunTaint`). */
   tainted?: boolean;
 }
@@ -223,7 +211,7 @@ export interface ActionOutcome {
 
 export type ActionState =
   | 'pending'
-  /** The person has confirmed it together with others, and it has not been its turn yet. */
+  /** The person has confirmed it, and its call has not been sent yet. */
   | 'confirmed'
   | 'started'
   | 'done'
@@ -264,7 +252,7 @@ export interface Action extends NewAction {
   seen_replies?: readonly SeenReply[];
   /** How many replies have ended with the question again, after messages that were neither a yes nor a no. */
   repeats?: number;
-  /** When the message was accepted that declined the action, or confirmed it together with others. Absent if none did. */
+  /** When the message was accepted that confirmed or declined the action. Absent if none did. */
   answered_at?: number;
   /** When a pending action expires; for a settled one, when it would have expired. Null if nobody had to confirm. */
   expires_at: number | null;
@@ -282,9 +270,14 @@ export function seenReplies({
   return seen_replies ?? (asked_at === null ? [] : [{ at: asked_at, asks: true }]);
 }
 
+/** The ids of the actions of a question, in the order in which they are shown and carried out. */
+export function actionIds(question_id: string, count: number): string[] {
+  return count === 1 ? [question_id] : Array.from({ length: count }, (_, n) => `${question_id}:${n + 1}`);
+}
+
 /** The id of the question that asks about an action. */
-export function toQuestionId({ action_id, question }: Pick<NewAction, 'action_id' | 'question'>): string {
-  return question?.question_id ?? action_id;
+export function toQuestionId({ action_id }: Pick<NewAction, 'action_id'>): string {
+  return action_id.replace(/:\d+$/, '');
 }
 
 /** Maximum number of writes that `ActionStore.sentIn` returns. */

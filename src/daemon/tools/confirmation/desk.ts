@@ -1,6 +1,11 @@
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { Action, ActionOrigin, NewPendingAction } from '../../store/actions/actions.ts';
+import {
+  type Action,
+  type ActionOrigin,
+  actionIds,
+  type NewPendingAction,
+} from '../../store/actions/actions.ts';
 import { digestRecord } from '../definition-digest.ts';
 import { closeActionText, openActionText } from '../journal/action-record.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
@@ -88,10 +93,8 @@ export class ConfirmationDesk {
     const waiting = [...this.#waiting.values()];
     if ([...this.#waiting.keys()].every((key) => this.#open.has(key))) return null;
     const id = this.#makeId();
-    const isAlone = waiting.length === 1;
-    const actions = waiting.map((call, index) =>
-      this.#buildAction(call, isAlone ? { action_id: id } : placeIn(id, index + 1)),
-    );
+    const ids = actionIds(id, waiting.length);
+    const actions = waiting.map((call, index) => this.#buildAction(call, ids[index] ?? id));
     return { id, actions, questions: waiting.map(({ question }) => question) };
   }
 
@@ -137,15 +140,12 @@ export class ConfirmationDesk {
     return questions.length <= ACTIONS_MAX && Array.from(plainQuestions(questions)).length <= QUESTION_MAX;
   }
 
-  #buildAction(
-    { tool, args, question, principal }: WaitingCall,
-    ids: Pick<AskedAction, 'action_id' | 'question'>,
-  ): AskedAction {
+  #buildAction({ tool, args, question, principal }: WaitingCall, action_id: string): AskedAction {
     const sealed = (field: 'args' | 'summary', text: string) =>
-      closeActionText(this.#seal, ids.action_id, field, text);
+      closeActionText(this.#seal, action_id, field, text);
     return {
       ...this.#turn.origin,
-      ...ids,
+      action_id,
       principal,
       operator: null,
       tool: tool.name,
@@ -169,10 +169,6 @@ function listCalls(actions: readonly Action[], seal: Seal): ReadonlySet<string> 
 function storedCall(action: Action, seal: Seal): string | null {
   const args = openActionText(seal, action, 'args');
   return args === null ? null : canonicalJson([action.tool, JSON.parse(args)]);
-}
-
-function placeIn(question_id: string, number: number): Pick<AskedAction, 'action_id' | 'question'> {
-  return { action_id: `${question_id}:${number}`, question: { question_id, number } };
 }
 
 function refused(reason: string, message: string): Asked {

@@ -41,6 +41,7 @@ describe('the answer of a call that an earlier run made', () => {
       tool: 'look',
       summary: 'Look',
       state: 'done',
+      started_at: 1,
       answer: services.seal.close(JSON.stringify(answer), actionTextRecord('a', 'answer')),
     };
     const turn = aTurnOf({ clock } as never);
@@ -55,12 +56,10 @@ describe('the answer of a call that an earlier run made', () => {
       taint,
       isLost: async () => false,
     });
-    const settlement = { kind: 'confirmed', action, resumed: true };
-
     const context = contextOf(null, { memory: memory ?? null, taint });
     const run = { tools: aToolRun({ context }), journal: NEVER_REPEATED };
-    const carriedOut = await carryOut(settlement as never, turn as never, services, run);
-    expect(carriedOut).toMatchObject({ outcome: 'made', told: { answer } });
+    const carriedOut = await carryOut(action as never, false, turn as never, services, run);
+    expect(carriedOut).toMatchObject({ told: { answer } });
     await memory?.remember('pay to account 7');
     expect(await store.memories?.list(owner)).toMatchObject([{ tainted }]);
   });
@@ -101,9 +100,9 @@ describe('a call that an earlier run may have made', () => {
       { origin, claims, earlier },
       { actions: store.actions, seal: services.seal, clock: services.clock },
     );
-    const settlement = { kind: 'confirmed', action: earlier[0], resumed: true };
     const carriedOut = await carryOut(
-      settlement as never,
+      earlier[0] as never,
+      false,
       { claim, principal: { person: principal } } as never,
       services,
       { tools: aToolRun({ journal }), journal },
