@@ -1,7 +1,6 @@
 import { RunRecorder } from '../agent/run-recorder.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { composeReply, isStopped } from './reply/compose-reply.ts';
-import { saidWithQuestion } from './reply/open-question.ts';
+import { composeReply, isStopped, withoutAgent } from './reply/compose-reply.ts';
 import { runFailure } from './run/failure.ts';
 import { runRecord } from './run/record.ts';
 import { beginRun, createLossCheck, meterOfTurn } from './run/run.ts';
@@ -19,16 +18,14 @@ import type { Answered, Runnable } from './turn.ts';
 export const runAgent: Step<Runnable, Answered> = {
   name: 'run-agent',
   async run(turn, services: RunServices, line) {
-    const { settlement, outlet } = turn;
+    const { settlement, open } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       const stopped = isStopped(turn);
       line.reason = stopped ? 'stopped' : 'no_run_needed';
-      const said = stopped
-        ? { reply: '', asked: null, about_open: null }
-        : saidWithQuestion(settlement.text, turn.open, services, turn);
-      if (!stopped) outlet.text(said.reply.slice(0, said.asked?.stored.begins_at));
+      const unanswered = { ...turn, open: open && { ...open, counts: false } };
       return {
-        ...{ ...said, stopped, sign_in: null, receipts: null, history: null, usage: null },
+        ...withoutAgent(stopped ? [] : [settlement.text], unanswered, null, services),
+        ...{ history: null, usage: null },
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },
       };

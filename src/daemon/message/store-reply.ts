@@ -69,7 +69,7 @@ export const storeReply: Step<Turn, Stored> = {
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: chooseAnswerTtl(key.key) } }),
-      ...(asked === null || asked.actions.length === 0
+      ...(asked === null || asked.pending.length === 0
         ? {}
         : {
             pending: pendingActions(asked, turn, services),
@@ -101,16 +101,9 @@ function completeReply(turn: Arrived & Resolved & Answered, question: ReplyQuest
   };
 }
 
-function toReplyQuestion(
-  { stored, summary, as, expires_at: ends_at }: AskedQuestion,
-  now: number,
-): ReplyQuestion {
-  const { id, begins_at, actions = [] } = stored;
-  const expires_at = new Date(ends_at ?? now + ANSWER_MS).toISOString();
-  return {
-    confirmation: { id, summary, expires_at, begins_at, actions, ...(as === null ? {} : { as }) },
-    stored,
-  };
+function toReplyQuestion({ confirmation, stored, expires_at }: AskedQuestion, now: number): ReplyQuestion {
+  const ends_at = new Date(expires_at ?? now + ANSWER_MS).toISOString();
+  return { confirmation: { ...confirmation, expires_at: ends_at }, stored };
 }
 
 /**
@@ -118,11 +111,11 @@ function toReplyQuestion(
  * accepted the reply.
  */
 function pendingActions(
-  { actions }: AskedQuestion,
+  { pending }: AskedQuestion,
   { outlet, turn_id, run_record }: Turn,
   { settings }: Uses,
 ): NewPendingAction[] {
-  return actions.map((action) => ({
+  return pending.map((action) => ({
     ...action,
     ...(run_record.tainted ? { tainted: true } : {}),
     asked_by: outlet.leaves === null ? turn_id : null,

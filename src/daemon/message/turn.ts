@@ -1,4 +1,10 @@
-import type { ChannelCapabilities, ChannelLinking, IncomingMessage, Receipts } from '../../channel/index.ts';
+import type {
+  ChannelCapabilities,
+  ChannelLinking,
+  Confirmation,
+  IncomingMessage,
+  Receipts,
+} from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
 import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
@@ -10,7 +16,7 @@ import type { BegunTurn, TurnChanges } from '../store/sessions/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { Cancellation } from '../time/time-limit.ts';
-import type { AskedAction } from '../tools/confirmation/desk.ts';
+import type { KeptQuestion } from '../tools/confirmation/desk.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { CollectedMessage } from '../trace/trace-record.ts';
@@ -254,16 +260,11 @@ export interface SignInNeeded {
 
 export type AboutOpen = Pick<ReplyToAsked, 'repeats' | 'withdraws'>;
 
-/** The calls that wait for confirmation, and the question about them. */
-export interface AskedQuestion {
-  /** The new pending actions; empty if the question was asked before. */
-  actions: readonly AskedAction[];
-  /** When the actions expire, ms since the epoch. Null: the time begins now. */
-  expires_at: number | null;
-  /** The whole question as plain text. */
-  summary: string;
-  /** The e-mail address of the person for whom it would be done; null if there is none, or if others can read it. */
-  as: string | null;
+/** The question at the end of a reply. `pending`, `expires_at`: as in `KeptQuestion`. */
+export interface AskedQuestion extends Pick<KeptQuestion, 'expires_at'> {
+  pending: KeptQuestion['actions'];
+  /** The question as web clients get it. */
+  confirmation: Omit<Confirmation, 'expires_at'>;
   /** The question as channels with buttons need it. */
   stored: StoredQuestion;
 }

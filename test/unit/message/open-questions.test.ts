@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { link } from '../../../src/daemon/linking/links.ts';
-import { endOfOpen } from '../../../src/daemon/message/reply/open-question.ts';
+import { chooseEnd } from '../../../src/daemon/message/reply/open-question.ts';
 import type { OpenQuestion } from '../../../src/daemon/message/turn.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { TELEX } from '../../support/later-services.ts';
@@ -96,11 +96,14 @@ describe('a message that neither confirms nor declines', () => {
     const open: OpenQuestion = { id, actions: [action], expires_at: 0, counts: true };
     const end = (summary: string) => {
       const tools = services.tools.tools().map((tool) => ({ ...tool, summary }));
-      return endOfOpen(open, { seal: services.seal, tools: { tools: () => tools } }, services.texts.in())
-        .kind;
+      const texts = services.texts.in();
+      return chooseEnd({ open, texts }, null, { seal: services.seal, tools: { tools: () => tools } });
     };
-    expect(end('Cancel order {id}')).toBe('asks');
-    expect(end('Cancel the order {id} for good')).toBe('withdraws');
+    expect(end('Cancel order {id}')).toMatchObject({ notice: '', question: { id, actions: [] } });
+    expect(end('Cancel the order {id} for good')).toMatchObject({
+      notice: expect.stringContaining('withdrawn'),
+      question: null,
+    });
   });
 });
 

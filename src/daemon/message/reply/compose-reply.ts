@@ -6,15 +6,14 @@ import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
 import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
-import { asInWords, type Question, questionText } from '../../tools/confirmation/question.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
 import { runFailure } from '../run/failure.ts';
 import { agentTurn, type Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
 import { declinedText } from '../settle-pending.ts';
-import type { AboutOpen, Answered, AskedQuestion, Runnable } from '../turn.ts';
+import type { Answered, Runnable } from '../turn.ts';
 import { type CarriedOutAll, carryOutAll, NOT_MADE } from './carry-out.ts';
-import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
+import { askAtEnd, chooseEnd } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
 import {
   hasWritten,
@@ -52,9 +51,16 @@ export async function composeReply(
   const isConfirmed = settlement.kind === 'confirmed' && !isStopped(turn);
   if (isConfirmed) turn.outlet.mustReport?.();
   const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
-  if (isConfirmed && done === null) return noLongerWaits(turn);
+  if (isConfirmed && done === null) {
+    // It was answered, withdrawn or expired after settle-pending found it.
+    if (turn.message.confirm && !turn.channel.has_platform) throw confirmationGone();
+    return withoutAgent([texts.say('confirm_gone')], turn, null, services);
+  }
   const declined = declinedNotice(turn, services);
-  if (done?.made.length === 0) return nothingMade(declined, done, turn, run, line);
+  if (done?.made.length === 0) {
+    line.reason = isStopped(turn) ? 'stopped' : 'arguments_changed';
+    return withoutAgent([declined, leftOutInWords(done, texts)], turn, run.desk.question(), services);
+  }
 
   const mayContinue = done !== null || mayAskForSignIn(turn) || services.tools.tools().some(mayNeedReport);
   const reply = new ReplyText(turn.outlet, mayContinue);
@@ -78,14 +84,14 @@ export async function composeReply(
   for (const paragraph of [leftOutInWords(done, texts), pagesInWords(run, texts)])
     if (paragraph !== '') reply.add(paragraph);
   const sign_in = stopped ? null : askForSignIn(reply, turn, run, services);
-  const end = stopped ? null : chooseEnd(turn, run, services);
+  const end = stopped ? null : chooseEnd(turn, run.desk.question(), services);
   if (end && end.notice !== '') reply.add(end.notice);
   const receipts = addReceipts(reply, reports);
   if (isUnbacked) {
     reply.add(texts.say('nothing_changed'));
     turn.trace.note({ step: 'claim', verdict: 'fallback', reason: 'claim_without_action' });
   }
-  const asked = end?.ask(reply) ?? null;
+  const asked = end?.question ? askAtEnd(reply, end.question, turn) : null;
   reply.finish();
   return { reply: reply.text, stopped, asked, about_open: end?.about_open ?? null, sign_in, receipts };
 }
@@ -186,17 +192,6 @@ function wouldBeLost({ lost }: Runnable, { stopping }: RunServices): boolean {
   return lost.hasEnded || stopping.aborted;
 }
 
-/**
- * The reply if the action was answered, withdrawn or expired after settle-pending found it. @throws `confirmation_gone`
- * if the person pressed the button in a web client.
- */
-function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed {
-  if (message.confirm && !channel.has_platform) throw confirmationGone();
-  const reply = texts.say('confirm_gone');
-  outlet.text(reply);
-  return { reply, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
-}
-
 /** That pending actions, or a part of them, were declined; empty if none was. */
 function declinedNotice({ settlement, texts }: Runnable, { seal }: RunServices): string {
   if (settlement.kind === 'declined') return settlement.text;
@@ -205,69 +200,22 @@ function declinedNotice({ settlement, texts }: Runnable, { seal }: RunServices):
 }
 
 /**
- * The reply if no confirmed action was carried out. If the sign-in of the person fills in other arguments now, it asks
- * about them.
+ * A reply of the daemon alone: these paragraphs, and a question, unless the person has stopped the answer.
+ * @param kept the question of the run; null if there is none
  */
-function nothingMade(
-  declined: string,
-  done: CarriedOutAll,
+export function withoutAgent(
+  paragraphs: readonly string[],
   turn: Runnable,
-  run: Run,
-  line: StepLine,
+  kept: KeptQuestion | null,
+  services: RunServices,
 ): Composed {
   const stopped = isStopped(turn);
-  line.reason = stopped ? 'stopped' : 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
-  if (declined !== '') reply.add(declined);
-  reply.add(leftOutInWords(done, turn.texts));
-  const asked = stopped ? null : askAtEnd(reply, run.desk.question(), turn);
-  return { reply: reply.text, stopped, asked, about_open: null, sign_in: null, receipts: null };
-}
-
-/** How the reply ends: with the question of this run, or else with the one that is still open. */
-interface End {
-  /** What the reply says before its last lines, in CommonMark; empty if nothing. */
-  notice: string;
-  about_open: AboutOpen | null;
-  /** Adds the question to the reply, if there is one. */
-  ask(reply: ReplyText): AskedQuestion | null;
-}
-
-function chooseEnd(turn: Runnable, { desk }: Run, services: RunServices): End {
-  const { open, texts } = turn;
-  const kept = desk.question();
-  if (kept !== null) {
-    const notice = open === null ? '' : replacedNotice(open, services, texts);
-    return { notice, about_open: null, ask: (reply) => askAtEnd(reply, kept, turn) };
-  }
-  if (open === null) return { notice: '', about_open: null, ask: () => null };
-  const end = endOfOpen(open, services, texts);
-  if (end.kind === 'withdraws') return { notice: end.notice, about_open: end.about, ask: () => null };
-  const ask = (reply: ReplyText) => {
-    const { id, expires_at } = open;
-    const begins_at = addQuestion(reply, end.questions, turn);
-    return askedQuestion({ id, actions: [], expires_at }, end.questions, begins_at, turn);
-  };
-  return { notice: '', about_open: end.about, ask };
-}
-
-/** @returns where the question begins in the reply */
-function addQuestion(
-  reply: ReplyText,
-  questions: readonly Question[],
-  { texts, principal, message: { shared = false } }: Runnable,
-): number {
-  const question = questionText(questions, texts, asInWords(principal, shared, texts));
-  reply.addEnd(question);
-  return reply.text.length - question.length;
-}
-
-/** Adds the question to the end of the reply, if calls of the run wait for confirmation. */
-function askAtEnd(reply: ReplyText, kept: KeptQuestion | null, turn: Runnable): AskedQuestion | null {
-  if (kept === null) return null;
-  const { id, actions, questions } = kept;
-  const begins_at = addQuestion(reply, questions, turn);
-  return askedQuestion({ id, actions, expires_at: null }, questions, begins_at, turn);
+  const end = stopped ? null : chooseEnd(turn, kept, services);
+  for (const paragraph of [...paragraphs, end?.notice ?? '']) if (paragraph !== '') reply.add(paragraph);
+  const asked = end?.question ? askAtEnd(reply, end.question, turn) : null;
+  const about_open = end?.about_open ?? null;
+  return { reply: reply.text, stopped, asked, about_open, sign_in: null, receipts: null };
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Seal } from '../../identity/seal.ts';
 import type { StoredQuestion } from '../../store/inbox/inbox.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
+import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import {
   actingAs,
   asInPlainWords,
@@ -18,9 +19,7 @@ import { openActionText, recordedSummary } from '../../tools/journal/action-reco
 import type { ToolRegistry } from '../../tools/registry.ts';
 import type { ToolArguments } from '../../tools/tool.ts';
 import type { AboutOpen, AskedQuestion, OpenQuestion, Runnable } from '../turn.ts';
-
-/** Who reads the question. */
-type Reader = Pick<Runnable, 'texts' | 'principal' | 'message'>;
+import type { ReplyText } from './reply-text.ts';
 
 interface Uses {
   seal: Seal;
@@ -30,34 +29,39 @@ interface Uses {
 /** How many replies to messages that are neither a yes nor a no a question lasts. The last one withdraws it. */
 const REPLIES_MAX = 3;
 
-/** What the end of a reply says about the question that was open before. */
-type EndOfOpen =
-  /** The same question again. */
-  | { kind: 'asks'; questions: readonly Question[]; about: AboutOpen }
-  /** The question is withdrawn; `notice` says so, in CommonMark. */
-  | { kind: 'withdraws'; notice: string; about: AboutOpen };
+/** How a reply ends. */
+interface End {
+  /** The question that is open no longer, in CommonMark; empty if there is none. */
+  notice: string;
+  about_open: AboutOpen | null;
+  /** The question that the reply asks; null if it asks none. */
+  question: KeptQuestion | null;
+}
 
 /**
- * Decides how a reply ends that neither confirms nor declines an open question. It repeats the question, unless it is
- * the third such reply, or the question can no longer be shown as it was, because its tool has changed.
+ * Decides how a reply ends: with the question of its run, which replaces the open one, or else with the open one again.
+ * The open one is withdrawn by the third reply that neither confirms nor declines it, and if it can no longer be shown as
+ * it was, because its tool has changed.
+ * @param kept the question of the run; null if it asks none
  */
-export function endOfOpen(open: OpenQuestion, uses: Uses, texts: LocalTexts): EndOfOpen {
-  const { id: question_id, actions, counts } = open;
+export function chooseEnd(
+  { open, texts }: Pick<Runnable, 'open' | 'texts'>,
+  kept: KeptQuestion | null,
+  uses: Uses,
+): End {
+  if (open === null) return { notice: '', about_open: null, question: kept };
+  const { id, actions, expires_at, counts } = open;
+  const action = escapeMarkdown(actions.map((one) => recordedSummary(uses.seal, one)).join('; '));
+  if (kept !== null)
+    return { notice: texts.say('confirm_replaced', { action }), about_open: null, question: kept };
   const isLast = counts && (actions[0].repeats ?? 0) + 1 >= REPLIES_MAX;
   const questions = isLast ? null : sameQuestions(open, uses);
-  if (questions !== null)
-    return { kind: 'asks', questions, about: { repeats: { question_id, counts }, withdraws: null } };
-  const notice = texts.say('confirm_withdrawn', { action: inOneLine(open, uses) });
-  return { kind: 'withdraws', notice, about: { repeats: null, withdraws: question_id } };
-}
-
-/** Says that another question replaces this one, in CommonMark. */
-export function replacedNotice(open: OpenQuestion, uses: Pick<Uses, 'seal'>, texts: LocalTexts): string {
-  return texts.say('confirm_replaced', { action: inOneLine(open, uses) });
-}
-
-function inOneLine({ actions }: OpenQuestion, { seal }: Pick<Uses, 'seal'>): string {
-  return escapeMarkdown(actions.map((action) => recordedSummary(seal, action)).join('; '));
+  if (questions === null) {
+    const notice = texts.say('confirm_withdrawn', { action });
+    return { notice, about_open: { repeats: null, withdraws: id }, question: null };
+  }
+  const about_open = { repeats: { question_id: id, counts }, withdraws: null };
+  return { notice: '', about_open, question: { id, actions: [], questions, expires_at } };
 }
 
 /** The question as it was asked. Null if it would be another one now. */
@@ -71,26 +75,29 @@ function sameQuestions({ actions }: OpenQuestion, { seal, tools }: Uses): readon
   return questions.every((question) => question !== null) ? questions : null;
 }
 
-/** The question as the end of a reply. @param begins_at where it begins there */
-export function askedQuestion(
-  { id, ...asked }: Pick<AskedQuestion, 'actions' | 'expires_at'> & { id: string },
-  questions: readonly Question[],
-  begins_at: number,
-  { texts, principal, message: { shared = false } }: Reader,
+/** Adds a question to the end of the reply. */
+export function askAtEnd(
+  reply: ReplyText,
+  { id, actions: pending, questions, expires_at }: KeptQuestion,
+  { texts, principal, message: { shared = false } }: Pick<Runnable, 'texts' | 'principal' | 'message'>,
 ): AskedQuestion {
+  const text = questionText(questions, texts, asInWords(principal, shared, texts));
+  reply.addEnd(text);
+  const begins_at = reply.text.length - text.length;
+  const actions = questions.map((question, index) => ({ number: index + 1, ...question }));
+  const as = actingAs(principal, shared);
+  const heading = texts.say('confirm_question_list', { count: String(questions.length) });
   return {
-    ...asked,
-    as: actingAs(principal, shared),
-    summary: plainQuestions(questions),
+    pending,
+    expires_at,
+    confirmation: {
+      ...{ id, summary: plainQuestions(questions), begins_at, actions },
+      ...(as === null ? {} : { as }),
+    },
     stored: {
-      id,
-      begins_at,
-      actions: questions.map((question, index) => ({ number: index + 1, ...question })),
-      ...chooseButtons(questions, texts),
+      ...{ id, begins_at, actions, ...chooseButtons(questions, texts) },
       how: howToAnswer(questions, texts).length,
-      ...(questions.length === 1
-        ? {}
-        : { heading: texts.say('confirm_question_list', { count: String(questions.length) }) }),
+      ...(questions.length === 1 ? {} : { heading }),
       ...optionalMember('as_line', asInPlainWords(principal, shared, texts)),
       ...optionalMember('part_line', howToConfirmPart(questions, texts)),
     },
@@ -109,25 +116,4 @@ function chooseButtons(
   if (only === undefined || questions.length > 1)
     return { confirm: texts.say('confirm_all_button'), decline: texts.say('decline_all_button') };
   return { confirm: only.confirm_label ?? texts.say('confirm_button'), decline: texts.say('decline_button') };
-}
-
-/** A text of the daemon that ends with the open question, for a reply without a run. */
-export function saidWithQuestion(
-  text: string,
-  open: OpenQuestion | null,
-  uses: Uses,
-  reader: Reader,
-): { reply: string; asked: AskedQuestion | null; about_open: AboutOpen | null } {
-  const { texts, principal, message } = reader;
-  const end = open && endOfOpen({ ...open, counts: false }, uses, texts);
-  if (open === null || end === null) return { reply: text, asked: null, about_open: null };
-  if (end.kind === 'withdraws')
-    return { reply: `${text}\n\n${end.notice}`, asked: null, about_open: end.about };
-  const lead = `${text}\n\n`;
-  const { id, expires_at } = open;
-  return {
-    reply: `${lead}${questionText(end.questions, texts, asInWords(principal, message.shared ?? false, texts))}`,
-    asked: askedQuestion({ id, actions: [], expires_at }, end.questions, lead.length, reader),
-    about_open: end.about,
-  };
 }

@@ -46,9 +46,14 @@ export type AskedAction = Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'una
 /** The question that the reply of the turn asks. */
 export interface KeptQuestion {
   id: string;
-  /** In the order in which the calls were made, which is the order in which they are shown and carried out. */
+  /**
+   * The new pending actions, in the order in which the calls were made, which is the order in which they are shown and
+   * carried out. Empty if the question was asked before.
+   */
   actions: readonly AskedAction[];
   questions: readonly Question[];
+  /** When the actions expire, ms since the epoch. Null: the time begins when the question is asked. */
+  expires_at: number | null;
 }
 
 /** A call that needs confirmation. */
@@ -95,7 +100,7 @@ export class ConfirmationDesk {
     const id = this.#makeId();
     const ids = actionIds(id, waiting.length);
     const actions = waiting.map((call, index) => this.#buildAction(call, ids[index] ?? id));
-    return { id, actions, questions: waiting.map(({ question }) => question) };
+    return { id, actions, questions: waiting.map(({ question }) => question), expires_at: null };
   }
 
   /**
