@@ -89,7 +89,7 @@ export async function callAsOperator({
 /** The question that the person would be asked. Null if the arguments are too long for one. */
 export function questionAbout(tool: Tool, args: ToolArguments): string | null {
   const question = buildQuestion(tool, args);
-  return question && plainQuestion(question);
+  return question && plainQuestion([question]);
 }
 
 /**

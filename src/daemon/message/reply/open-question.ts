@@ -1,6 +1,4 @@
 import type { Seal } from '../../identity/seal.ts';
-import type { StoredQuestion } from '../../store/inbox/inbox.ts';
-import type { LocalTexts } from '../../texts/texts.ts';
 import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import {
   actingAs,
@@ -8,12 +6,11 @@ import {
   asInWords,
   buildQuestion,
   escapeMarkdown,
-  howToAnswer,
-  howToConfirmPart,
-  plainQuestions,
+  plainQuestion,
   type Question,
   questionLine,
   questionText,
+  questionWords,
 } from '../../tools/confirmation/question.ts';
 import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
 import type { ToolRegistry } from '../../tools/registry.ts';
@@ -86,34 +83,18 @@ export function askAtEnd(
   const begins_at = reply.text.length - text.length;
   const actions = questions.map((question, index) => ({ number: index + 1, ...question }));
   const as = actingAs(principal, shared);
-  const heading = texts.say('confirm_question_list', { count: String(questions.length) });
+  const as_line = asInPlainWords(principal, shared, texts);
+  const { how, ...words } = questionWords(questions, texts);
   return {
     pending,
     expires_at,
     confirmation: {
-      ...{ id, summary: plainQuestions(questions), begins_at, actions },
+      ...{ id, summary: plainQuestion(questions), begins_at, actions },
       ...(as === null ? {} : { as }),
     },
     stored: {
-      ...{ id, begins_at, actions, ...chooseButtons(questions, texts) },
-      how: howToAnswer(questions, texts).length,
-      ...(questions.length === 1 ? {} : { heading }),
-      ...optionalMember('as_line', asInPlainWords(principal, shared, texts)),
-      ...optionalMember('part_line', howToConfirmPart(questions, texts)),
+      ...{ id, begins_at, actions, how: how.length, ...words },
+      ...(as_line === null ? {} : { as_line }),
     },
   };
-}
-
-function optionalMember<Name extends string>(name: Name, text: string | null): Partial<Record<Name, string>> {
-  return text === null ? {} : ({ [name]: text } as Record<Name, string>);
-}
-
-function chooseButtons(
-  questions: readonly Question[],
-  texts: LocalTexts,
-): Pick<StoredQuestion, 'confirm' | 'decline'> {
-  const [only] = questions;
-  if (only === undefined || questions.length > 1)
-    return { confirm: texts.say('confirm_all_button'), decline: texts.say('decline_all_button') };
-  return { confirm: only.confirm_label ?? texts.say('confirm_button'), decline: texts.say('decline_button') };
 }

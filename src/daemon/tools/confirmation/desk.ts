@@ -10,14 +10,7 @@ import { digestRecord } from '../definition-digest.ts';
 import { closeActionText, openActionText } from '../journal/action-record.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
 import type { CompleteCall } from '../tool.ts';
-import {
-  buildQuestion,
-  plainQuestion,
-  plainQuestions,
-  QUESTION_MAX,
-  type Question,
-  questionLine,
-} from './question.ts';
+import { buildQuestion, plainQuestion, QUESTION_MAX, type Question, questionLine } from './question.ts';
 
 /** Maximum number of actions that one question asks about. */
 const ACTIONS_MAX = 10;
@@ -128,7 +121,7 @@ export class ConfirmationDesk {
         'question_too_long',
         `This was not done: the person would be shown more than ${QUESTION_MAX} characters. Use shorter arguments.`,
       );
-    const shown = plainQuestion(question);
+    const shown = plainQuestion([question]);
     if (maskTokens(shown) !== shown)
       return refused('token_in_arguments', 'This was not done: an argument has the form of an access token.');
     if (!this.#fits(question))
@@ -142,7 +135,7 @@ export class ConfirmationDesk {
 
   #fits(question: Question): boolean {
     const questions = [...[...this.#waiting.values()].map((call) => call.question), question];
-    return questions.length <= ACTIONS_MAX && Array.from(plainQuestions(questions)).length <= QUESTION_MAX;
+    return questions.length <= ACTIONS_MAX && Array.from(plainQuestion(questions)).length <= QUESTION_MAX;
   }
 
   #buildAction({ tool, args, question, principal }: WaitingCall, action_id: string): AskedAction {

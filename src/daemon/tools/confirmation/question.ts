@@ -1,4 +1,4 @@
-import type { ConfirmableAction } from '../../../channel/index.ts';
+import type { ConfirmableAction, ReplyConfirmation } from '../../../channel/index.ts';
 import type { Principal } from '../../identity/identity.ts';
 import { valueAt } from '../../syntax/json-path.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
@@ -34,7 +34,7 @@ export interface AskedTool {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** The action that a person is asked to confirm, as plain text. It contains every argument that is not hidden. */
+/** An action that a person is asked to confirm, as plain text. It contains every argument that is not hidden. */
 export type Question = Omit<ConfirmableAction, 'number'>;
 
 type Detail = Question['details'][number];
@@ -47,9 +47,9 @@ type Detail = Question['details'][number];
 export function buildQuestion(tool: AskedTool, args: Arguments): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
   const plain = writeQuestion(tool, args, { value: shownValue, name: shownName, text: visible });
-  const isMixed = isRightToLeft(plainQuestion(plain));
+  const isMixed = isRightToLeft(plainQuestion([plain]));
   const question = isMixed ? writeQuestion(tool, args, ISOLATED) : plain;
-  return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
+  return Array.from(plainQuestion([question])).length > QUESTION_MAX ? null : question;
 }
 
 /** How the parts of a question are written. */
@@ -96,20 +96,22 @@ function writeQuestion(tool: AskedTool, args: Arguments, write: Writing): Questi
   };
 }
 
-/** The whole question as plain text: the action, and one line for each further argument. */
-export function plainQuestion({ title, details }: Question): string {
-  return [title, ...details.map(detailLine)].join('\n');
+/** The actions of a question as plain text. */
+export function plainQuestion(questions: readonly Question[]): string {
+  return listLines(questions, '', (line) => line).join('\n');
 }
 
-/** The actions of one question as plain text. If there are several, they are numbered. */
-export function plainQuestions(questions: readonly Question[]): string {
-  const [only] = questions;
-  if (only !== undefined && questions.length === 1) return plainQuestion(only);
-  return questions
-    .map(({ title, details }, index) =>
-      [`${index + 1}. ${title}`, ...details.map((detail) => `   ${detailLine(detail)}`)].join('\n'),
-    )
-    .join('\n');
+/** One line for each action and for each of its further arguments. Several actions are numbered. */
+function listLines(
+  questions: readonly Question[],
+  bullet: string,
+  write: (line: string) => string,
+): string[] {
+  return questions.flatMap(({ title, details }, index) => {
+    const number = questions.length === 1 ? '' : `${index + 1}. `;
+    const before = `${' '.repeat(number.length)}${bullet}`;
+    return [`${number}${write(title)}`, ...details.map((detail) => `${before}${write(detailLine(detail))}`)];
+  });
 }
 
 export function questionLine({ title, details }: Question): string {
@@ -120,13 +122,9 @@ function detailLine({ label, value }: Detail): string {
   return `${label}: ${value}`;
 }
 
-/** The action, and the further arguments as a list, in CommonMark. */
-export function markdownQuestion({ title, details }: Question): { action: string; list: string } {
-  return { action: escapeMarkdown(title), list: renderList(details) };
-}
-
-function renderList(details: readonly Detail[], indent = ''): string {
-  return details.map((detail) => `${indent}- ${escapeMarkdown(detailLine(detail))}`).join('\n');
+/** The actions of a question, with their further arguments as lists, in CommonMark. */
+export function markdownLines(questions: readonly Question[]): string[] {
+  return listLines(questions, '- ', escapeMarkdown);
 }
 
 /** The name of a tool as words: `shop_cancelOrder` is `shop cancel order`. */
@@ -192,51 +190,48 @@ function listLeaves(
   });
 }
 
+/** The words of a question beside its actions. */
+type QuestionWords = Pick<ReplyConfirmation, 'heading' | 'confirm' | 'decline' | 'part_line'> & {
+  /** Its end: how to answer it in words. Buttons take its place. */
+  how: string;
+};
+
+/** A question about one action has its own words. One about several also says how to confirm only a part of them. */
+export function questionWords(questions: readonly Question[], texts: LocalTexts): QuestionWords {
+  const [only] = questions;
+  const [[confirm], [decline]] = [texts.words('confirm'), texts.words('decline')];
+  if (only !== undefined && questions.length === 1)
+    return {
+      confirm: only.confirm_label ?? texts.say('confirm_button'),
+      decline: texts.say('decline_button'),
+      how: texts.say('confirm_how', { confirm, decline }),
+    };
+  const [[part], [rest]] = [texts.words('confirm_only'), texts.words('confirm_except')];
+  const examples = { only: `${part} 1`, except: `${rest} 2` };
+  return {
+    heading: texts.say('confirm_question_list', { count: String(questions.length) }),
+    confirm: texts.say('confirm_all_button'),
+    decline: texts.say('decline_all_button'),
+    how: texts.say('confirm_how_list', { confirm, decline, ...examples }),
+    part_line: texts.say('confirm_part', examples),
+  };
+}
+
 /**
  * The question as the end of a reply, in CommonMark: each action with its arguments, for whom it would be done, and how
- * to answer. Several actions are numbered.
+ * to answer.
  * @param as says for whom (`asInWords`); empty if it is for no person
  */
 export function questionText(questions: readonly Question[], texts: LocalTexts, as: string): string {
-  const [only] = questions;
-  const isOne = only !== undefined && questions.length === 1;
-  const [lead, list] = isOne ? leadOfOne(only, texts) : leadOfSeveral(questions, texts);
-  return [lead, list, as, howToAnswer(questions, texts)].filter((part) => part !== '').join('\n\n');
+  const { heading, how } = questionWords(questions, texts);
+  const lines = markdownLines(questions);
+  const lead = heading ?? askForOne(lines.shift() ?? '', texts);
+  return [lead, lines.join('\n'), as, how].filter((part) => part !== '').join('\n\n');
 }
 
-function leadOfOne(question: Question, texts: LocalTexts): [lead: string, list: string] {
-  const { action: written, list } = markdownQuestion(question);
+function askForOne(written: string, texts: LocalTexts): string {
   const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
-  return [texts.say('confirm_question', { action }), list];
-}
-
-function leadOfSeveral(questions: readonly Question[], texts: LocalTexts): [lead: string, list: string] {
-  const actions = questions.map(({ title, details }, index) => {
-    const number = `${index + 1}. `;
-    const list = renderList(details, ' '.repeat(number.length));
-    return `${number}${escapeMarkdown(title)}${list === '' ? '' : `\n${list}`}`;
-  });
-  return [texts.say('confirm_question_list', { count: String(questions.length) }), actions.join('\n')];
-}
-
-/** The end of a question: how to answer it in words. Buttons take its place. */
-export function howToAnswer(questions: readonly Question[], texts: LocalTexts): string {
-  const [confirm] = texts.words('confirm');
-  const [decline] = texts.words('decline');
-  return questions.length === 1
-    ? texts.say('confirm_how', { confirm, decline })
-    : texts.say('confirm_how_list', { confirm, decline, ...partExamples(texts) });
-}
-
-/** Beside buttons: how to confirm only some actions. Null if there is only one. Plain text on one line. */
-export function howToConfirmPart(questions: readonly Question[], texts: LocalTexts): string | null {
-  return questions.length === 1 ? null : texts.say('confirm_part', partExamples(texts));
-}
-
-function partExamples(texts: LocalTexts): { only: string; except: string } {
-  const [only] = texts.words('confirm_only');
-  const [except] = texts.words('confirm_except');
-  return { only: `${only} 1`, except: `${except} 2` };
+  return texts.say('confirm_question', { action });
 }
 
 /** `_` is markup only at the edge of a word, `&` only in a character reference, `:` only in an address. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Piece } from '../../../../plugins/webchat/widget/markdown/inline.ts';
 import { parseMarkdown } from '../../../../plugins/webchat/widget/markdown/parse.ts';
 import { readBlocks, readInline } from '../../../../src/channel/markdown/parser.ts';
-import { buildQuestion, markdownQuestion } from '../../../../src/daemon/tools/confirmation/question.ts';
+import { buildQuestion, markdownLines } from '../../../../src/daemon/tools/confirmation/question.ts';
 import { renderMsgbot, renderPhonechat, renderTeamchat } from '../../../support/rendered-replies.ts';
 
 /** Values that at least one platform would read as markup. */
@@ -32,8 +32,8 @@ const ARGS = Object.fromEntries(HOSTILE.map((value, index) => [`arg_${index}`, v
 const TOOL = { name: 'shop_send', title: '- Send *this* [now](x) <b>', summary: null, hide: [] };
 const question = buildQuestion(TOOL, ARGS);
 if (question === null) throw new Error('the question is too long');
-const { action, list } = markdownQuestion(question);
-const markdown = `${action}\n\n${list}`;
+const [action, ...list] = markdownLines([question]);
+const markdown = `${action}\n\n${list.join('\n')}`;
 /** The lines that people must see. */
 const lines = [question.title, ...question.details.map(({ label, value }) => `${label}: ${value}`)];
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type AskedTool,
   buildQuestion,
-  markdownQuestion,
+  markdownLines,
   plainQuestion,
   QUESTION_MAX,
   questionLine,
@@ -19,7 +19,7 @@ const CANCEL: AskedTool = {
 function plain(tool: AskedTool, args: Record<string, unknown>): string {
   const question = buildQuestion(tool, args);
   if (question === null) throw new Error('the question is too long');
-  return plainQuestion(question);
+  return plainQuestion([question]);
 }
 
 describe('the question about a call', () => {
@@ -153,9 +153,9 @@ describe('the question about a call', () => {
 describe('the question in Markdown', () => {
   it('has the other arguments as a list', () => {
     const question = buildQuestion(CANCEL, { id: '1004', order_reason: 'too late' });
-    expect(question && markdownQuestion(question)).toEqual({
-      action: 'Cancel order "1004"',
-      list: '- order_reason: "too late"',
-    });
+    expect(question && markdownLines([question])).toEqual([
+      'Cancel order "1004"',
+      '- order_reason: "too late"',
+    ]);
   });
 });
