@@ -45,8 +45,8 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',
-        from: 'const isOurs = await answerQuestion({ confirmed: [], declined: actions }, turn, services);',
-        to: 'const isOurs = answerQuestion !== undefined;',
+        from: 'return (await answerQuestion(settlement, turn, services)) ? settlement : NO_ANSWER;',
+        to: 'return answerQuestion === undefined ? NO_ANSWER : settlement;',
       },
     ],
   },
@@ -171,7 +171,7 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
       {
         file: 'src/daemon/message/settle-pending.ts',
         from: "first.principal === facts.confirmer && (verdict === 'left' || verdict === 'sign_in'),",
-        to: "verdict === 'left' || verdict === 'sign_in',",
+        to: "first !== undefined && (verdict === 'left' || verdict === 'sign_in'),",
       },
     ],
   },

@@ -8,13 +8,13 @@ import {
 } from '../../src/daemon/identity/identity.ts';
 import type { Outlet, OutletChanges, TurnEnd } from '../../src/daemon/message/outlet.ts';
 import { Ended, Sequence, type Step } from '../../src/daemon/message/sequence.ts';
-import type {
-  Answering,
-  Arrived,
-  Identified,
-  Locked,
-  NamedSession,
-  Settlement,
+import {
+  type Answering,
+  type Arrived,
+  type Identified,
+  type Locked,
+  type NamedSession,
+  NO_ANSWER,
 } from '../../src/daemon/message/turn.ts';
 import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
@@ -148,7 +148,6 @@ export function aTurnOf<Members extends object = object>(
 /** The members that the steps before run-agent add for a message, if no action is pending. */
 export function nothingWaits({ services }: StepWorld, session_id = 's') {
   const claim = { session_tag: session_id, owner: 'test' } as SessionClaim;
-  const settlement: Settlement = { kind: 'none' };
   return {
     ...{
       found: null,
@@ -158,7 +157,14 @@ export function nothingWaits({ services }: StepWorld, session_id = 's') {
       claim,
       has_started: true,
     },
-    ...{ key: null, settlement, agent: 'default', open: null, says_more: false, texts: services.texts.in() },
+    ...{
+      key: null,
+      settlement: NO_ANSWER,
+      agent: 'default',
+      open: null,
+      says_more: false,
+      texts: services.texts.in(),
+    },
   };
 }
 

@@ -17,16 +17,17 @@ import { describeOutcome, lateAnswer } from './reply/ended-question.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import { answerQuestion, settleAction } from './settle-action.ts';
-import type {
-  Answering,
-  Deduplicated,
-  Guarded,
-  Identified,
-  Locked,
-  OpenQuestion,
-  Resolved,
-  Settled,
-  Settlement,
+import {
+  type Answering,
+  type Deduplicated,
+  type Guarded,
+  type Identified,
+  type Locked,
+  NO_ANSWER,
+  type OpenQuestion,
+  type Resolved,
+  type Settled,
+  type Settlement,
 } from './turn.ts';
 
 type Uses = Pick<Services, 'store' | 'seal' | 'texts' | 'clock' | 'tools'>;
@@ -61,7 +62,8 @@ export const settlePending: Step<Turn, Settled> = {
     const earlier = mayAnswer(turn) ? settledBefore(turn) : [];
     if (earlier.length > 0) {
       line.reason = 'settled_before';
-      const settlement = again(earlier, turn, services, texts);
+      const confirmed = earlier.filter(({ state }) => state !== 'declined');
+      const settlement = { ...answered(earlier, confirmed, turn, services, texts), resumed: true };
       return { ...added, ...noted(settlement, turn), open: null };
     }
     if (message.confirm === undefined && turn.begun.pending.length === 0)
@@ -76,11 +78,9 @@ export const settlePending: Step<Turn, Settled> = {
 
 /** The settlement, and which question it answers, for the commit. */
 function noted(settlement: Settlement, { changes }: Turn): Pick<Settled, 'settlement' | 'changes'> {
-  if (settlement.kind !== 'confirmed' && settlement.kind !== 'declined') return { settlement, changes };
-  const { declined } = settlement;
-  const [action] = settlement.kind === 'confirmed' ? [...settlement.actions, ...declined] : declined;
-  const answered = action === undefined ? {} : { answered_question: toQuestionId(action) };
-  return { settlement, changes: { ...changes, ...answered } };
+  const [action] = [...settlement.confirmed, ...settlement.declined];
+  if (action === undefined) return { settlement, changes };
+  return { settlement, changes: { ...changes, answered_question: toQuestionId(action) } };
 }
 
 const REASONS: Readonly<Record<AnswerVerdict, string>> = {
@@ -108,26 +108,20 @@ function questionsIn(actions: readonly Action[]): AskedActions[] {
   return [...Map.groupBy(actions, toQuestionId).values()] as [Action, ...Action[]][];
 }
 
-/** What a message says to a question. `confirmed`: the actions that it confirms; empty unless it confirms. */
-interface Answer {
-  says: AnswerFacts['says'];
-  confirmed: readonly Action[];
-}
-
 /** Whether the message can be an answer: not if it was edited, collected from several, or runs again after sign-in. */
 function mayAnswer({ edited, collected, rerun }: Turn): boolean {
   return !edited && collected === undefined && rerun === undefined;
 }
 
-/** @throws `invalid_request` if the answer has a number that the question does not have. */
-function answerTo(actions: AskedActions, turn: Turn, texts: LocalTexts): Answer {
+/**
+ * The actions of a question that the message confirms; empty if it declines all of them. Null if it is no answer.
+ * @throws `invalid_request` if the answer has a number that the question does not have
+ */
+function answerTo(actions: AskedActions, turn: Turn, texts: LocalTexts): readonly Action[] | null {
   const { confirm, text } = turn.message;
-  const only = (numbers: readonly number[]): Answer => {
-    const confirmed = actions.filter((_, index) => numbers.includes(index + 1));
-    return { says: confirmed.length === 0 ? 'decline' : 'confirm', confirmed };
-  };
+  const only = (numbers: readonly number[]) => actions.filter((_, index) => numbers.includes(index + 1));
   const all = actions.map((_, index) => index + 1);
-  if (!mayAnswer(turn)) return { says: 'other', confirmed: [] };
+  if (!mayAnswer(turn)) return null;
   if (confirm !== undefined) {
     if (typeof confirm.approve === 'boolean') return only(confirm.approve ? all : []);
     checkNumbers(confirm.approve, actions.length);
@@ -136,7 +130,7 @@ function answerTo(actions: AskedActions, turn: Turn, texts: LocalTexts): Answer 
   if (texts.isWord('confirm', text)) return only(all);
   if (texts.isWord('decline', text)) return only([]);
   const part = actions.length === 1 ? null : texts.confirmedPart(text, actions.length);
-  return part === null ? { says: 'other', confirmed: [] } : only(part);
+  return part === null ? null : only(part);
 }
 
 /** @throws `invalid_request` if a number is not the number of an action of the question. */
@@ -159,14 +153,6 @@ function settledBefore({ begun, principal: { person } }: Turn): readonly Action[
   );
 }
 
-function again(actions: readonly Action[], turn: Turn, services: Uses, texts: LocalTexts): Settlement {
-  const declinedOnes = actions.filter(({ state }) => state === 'declined');
-  const confirmed = actions.filter(({ state }) => state !== 'declined');
-  return confirmed.length === 0
-    ? declined(declinedOnes, turn, services, texts)
-    : { kind: 'confirmed', actions: confirmed, declined: declinedOnes, resumed: true };
-}
-
 async function settle(
   turn: Turn,
   texts: LocalTexts,
@@ -178,15 +164,17 @@ async function settle(
   for (const { actions, verdict } of judged)
     if (verdict === 'withdrawn')
       for (const action of actions) await settleAction(action, 'withdrawn', turn, services);
-  const answered = findAnswered(judged);
+  const chosen =
+    judged.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
+    judged.find(({ verdict }) => verdict === 'sign_in');
   const left = judged.find(
-    ({ first, verdict }) =>
+    ({ actions: [first], verdict }) =>
       first.principal === facts.confirmer && (verdict === 'left' || verdict === 'sign_in'),
   );
   const open = left ? openQuestion(left.actions, turn) : null;
-  const verdict = answered?.verdict ?? judged.at(0)?.verdict;
+  const verdict = chosen?.verdict ?? judged.at(0)?.verdict;
   if (verdict !== undefined) line.reason = REASONS[verdict];
-  if (answered) return { settlement: await settleAnswered(answered, turn, services, texts, line), open };
+  if (chosen) return { settlement: await settleAnswered(chosen, turn, services, texts, line), open };
   const named = turn.message.confirm?.id;
   const settlement =
     named === undefined ? lapsedAnswer(turn, texts, line) : gone(named, turn, texts, services, line);
@@ -196,10 +184,8 @@ async function settle(
 /** A question that waits, and what the message means for it. */
 interface JudgedQuestion {
   actions: AskedActions;
-  first: Action;
-  /** Whether the message may answer it. A button answers only the question that it names. */
-  isMeant: boolean;
-  answer: Answer;
+  /** The actions that the message confirms. */
+  confirmed: readonly Action[];
   verdict: AnswerVerdict;
 }
 
@@ -213,40 +199,36 @@ function judgeQuestions(
   return questionsIn(turn.begun.pending).map((actions) => {
     const [first] = actions;
     const names_action = toQuestionId(first) === named;
-    const isMeant = named === undefined || names_action;
-    const answer = isMeant ? answerTo(actions, turn, texts) : { says: 'other' as const, confirmed: [] };
-    const judged = judgeAnswer(first, { ...facts, says: answer.says, names_action });
+    // A button answers only the question that it names.
+    const confirmed = named === undefined || names_action ? answerTo(actions, turn, texts) : null;
+    const says = confirmed === null ? 'other' : confirmed.length === 0 ? 'decline' : 'confirm';
+    const judged = judgeAnswer(first, { ...facts, says, names_action });
     const isOld = actions.some((action) => isOutdated(action, services));
-    return { actions, first, isMeant, answer, verdict: isOld ? 'withdrawn' : judged };
+    return { actions, confirmed: confirmed ?? [], verdict: isOld ? 'withdrawn' : judged };
   });
 }
 
-/** The question that the message answers. */
-function findAnswered(judged: readonly JudgedQuestion[]): JudgedQuestion | undefined {
-  const meant = judged.filter(({ isMeant }) => isMeant);
-  return (
-    meant.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
-    meant.find(({ verdict }) => verdict === 'sign_in')
-  );
-}
-
 async function settleAnswered(
-  { actions, first, answer: { confirmed }, verdict }: JudgedQuestion,
+  { actions, confirmed, verdict }: JudgedQuestion,
   turn: Turn,
   services: Uses,
   texts: LocalTexts,
   line: StepLine,
 ): Promise<Settlement> {
+  const [first] = actions;
   const count = actions.length === 1 ? {} : { actions: actions.length };
   line.detail = { tool: first.tool, action: toQuestionId(first), ...count };
-  if (verdict === 'sign_in') return { kind: 'said', text: texts.say('confirm_sign_in') };
-  if (verdict === 'confirmed') {
-    if (confirmed.length < actions.length) line.detail.confirmed = confirmed.length;
-    const others = actions.filter((action) => !confirmed.includes(action));
-    return { kind: 'confirmed', actions: confirmed, declined: others, resumed: false };
-  }
-  const isOurs = await answerQuestion({ confirmed: [], declined: actions }, turn, services);
-  return isOurs ? declined(actions, turn, services, texts) : { kind: 'none' };
+  if (verdict === 'sign_in') return said(texts.say('confirm_sign_in'));
+  const settlement = answered(actions, confirmed, turn, services, texts);
+  if (confirmed.length === 0)
+    return (await answerQuestion(settlement, turn, services)) ? settlement : NO_ANSWER;
+  if (confirmed.length < actions.length) line.detail.confirmed = confirmed.length;
+  return settlement;
+}
+
+/** The settlement if the daemon answers the message itself. */
+function said(notice: string): Settlement {
+  return { ...NO_ANSWER, notice, ends: true };
 }
 
 /**
@@ -282,23 +264,22 @@ function collectFacts(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
   };
 }
 
-function declined(
+/** The settlement if the person has confirmed these actions of a question, and has declined the others. */
+function answered(
   actions: readonly Action[],
-  { message }: Turn,
+  confirmed: readonly Action[],
+  { message: { text } }: Turn,
   { seal }: Uses,
   texts: LocalTexts,
 ): Settlement {
+  const declined = actions.filter((action) => !confirmed.includes(action));
+  const notices = declined.map((action) =>
+    texts.say('confirm_not_done', { action: escapeMarkdown(recordedSummary(seal, action)) }),
+  );
   // A message with other text is more than an answer, so the agent replies to it, too.
-  const isPart = actions.length > 1 && texts.confirmedPart(message.text, actions.length) !== null;
-  const ends = message.text === '' || texts.isWord('decline', message.text) || isPart;
-  return { kind: 'declined', declined: actions, text: declinedText(actions, seal, texts), ends };
-}
-
-/** Says that these actions were declined, in CommonMark. */
-export function declinedText(actions: readonly Action[], seal: Uses['seal'], texts: LocalTexts): string {
-  return actions
-    .map((action) => texts.say('confirm_not_done', { action: escapeMarkdown(recordedSummary(seal, action)) }))
-    .join('\n\n');
+  const isPart = actions.length > 1 && texts.confirmedPart(text, actions.length) !== null;
+  const ends = confirmed.length === 0 && (text === '' || texts.isWord('decline', text) || isPart);
+  return { confirmed, declined, resumed: false, notice: notices.join('\n\n'), ends };
 }
 
 /** The reply to a word that answers a question which has ended, if that question is the last that the person has read. */
@@ -310,12 +291,9 @@ function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement
       first.user_id === turn.message.user_id &&
       wasAskedLast(first, turn.accepted_at),
   );
-  if (lapsed === undefined || answerTo(lapsed, turn, texts).says === 'other') return { kind: 'none' };
+  if (lapsed === undefined || answerTo(lapsed, turn, texts) === null) return NO_ANSWER;
   line.reason = 'question_ended';
-  return {
-    kind: 'said',
-    text: escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: readTimezone(turn) })),
-  };
+  return said(escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: readTimezone(turn) })));
 }
 
 /**
@@ -341,7 +319,7 @@ async function gone(
   const reading = { texts, timezone: readTimezone(turn) };
   const became = isTheirs ? describeOutcome(actions, clock.now(), reading) : null;
   if (!channel.has_platform) throw confirmationGone(became ?? undefined);
-  return { kind: 'said', text: escapeMarkdown(became ?? texts.say('confirm_gone')) };
+  return said(escapeMarkdown(became ?? texts.say('confirm_gone')));
 }
 
 function readTimezone({ principal }: Turn): string | null {

@@ -215,17 +215,21 @@ export interface OpenQuestion {
   counts: boolean;
 }
 
-export type Settlement =
-  | { kind: 'none' }
-  /**
-   * The person has confirmed these actions, which are in the order of their question, and has declined the others.
-   * `resumed`: an earlier run of this message has already recorded the answer, and may have started calls.
-   */
-  | { kind: 'confirmed'; actions: readonly Action[]; declined: readonly Action[]; resumed: boolean }
-  /** `text` comes before the text of the agent. `ends`: `text` is the whole reply. */
-  | { kind: 'declined'; declined: readonly Action[]; text: string; ends: boolean }
-  /** `text` is the reply, without a run. */
-  | { kind: 'said'; text: string };
+/** What the message means for the question that it answers. */
+export interface Settlement {
+  /** The actions that the person has confirmed, in the order of their question; empty if there are none. */
+  confirmed: readonly Action[];
+  declined: readonly Action[];
+  /** Whether an earlier run of this message has already recorded the answer, and may have started calls. */
+  resumed: boolean;
+  /** What the daemon says before the text of the agent, in CommonMark; empty if nothing. */
+  notice: string;
+  /** Whether the notice is the whole reply, without a run. */
+  ends: boolean;
+}
+
+/** The message answers no question. */
+export const NO_ANSWER: Settlement = { confirmed: [], declined: [], resumed: false, notice: '', ends: false };
 
 /** What a run of the agent needs to know. */
 export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & Chosen & Settled;

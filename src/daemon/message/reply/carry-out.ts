@@ -64,16 +64,16 @@ const UNREADABLE: ToolAnswer = {
  * @throws ClaimLost
  */
 export async function carryOutAll(
-  { actions, declined, resumed }: Extract<Settlement, { kind: 'confirmed' }>,
+  { confirmed, declined, resumed }: Settlement,
   turn: Runnable,
   services: RunServices,
   run: Run,
 ): Promise<CarriedOutAll | null> {
-  if (!resumed && !(await answerQuestion({ confirmed: actions, declined }, turn, services))) return null;
+  if (!resumed && !(await answerQuestion({ confirmed, declined }, turn, services))) return null;
   const made: CarriedOut[] = [];
   const left_out: LeftOut[] = [];
   let cause: Cause | null = null;
-  for (const action of actions) {
+  for (const action of confirmed) {
     cause ??= await whyNot(action, turn, services, run);
     const done: CarriedOut | Cause =
       cause !== null && cause !== 'changed'

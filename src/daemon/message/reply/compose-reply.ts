@@ -10,7 +10,6 @@ import type { StepLine } from '../../trace/trace-record.ts';
 import { runFailure } from '../run/failure.ts';
 import { agentTurn, type Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
-import { declinedText } from '../settle-pending.ts';
 import type { Answered, Runnable } from '../turn.ts';
 import { type CarriedOutAll, carryOutAll, NOT_MADE } from './carry-out.ts';
 import { askAtEnd, chooseEnd } from './open-question.ts';
@@ -48,7 +47,7 @@ export async function composeReply(
   line: StepLine,
 ): Promise<Composed> {
   const { settlement, texts } = turn;
-  const isConfirmed = settlement.kind === 'confirmed' && !isStopped(turn);
+  const isConfirmed = settlement.confirmed.length > 0 && !isStopped(turn);
   if (isConfirmed) turn.outlet.mustReport?.();
   const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
   if (isConfirmed && done === null) {
@@ -56,10 +55,14 @@ export async function composeReply(
     if (turn.message.confirm && !turn.channel.has_platform) throw confirmationGone();
     return withoutAgent([texts.say('confirm_gone')], turn, null, services);
   }
-  const declined = declinedNotice(turn, services);
   if (done?.made.length === 0) {
     line.reason = isStopped(turn) ? 'stopped' : 'arguments_changed';
-    return withoutAgent([declined, leftOutInWords(done, texts)], turn, run.desk.question(), services);
+    return withoutAgent(
+      [settlement.notice, leftOutInWords(done, texts)],
+      turn,
+      run.desk.question(),
+      services,
+    );
   }
 
   const mayContinue = done !== null || mayAskForSignIn(turn) || services.tools.tools().some(mayNeedReport);
@@ -70,7 +73,7 @@ export async function composeReply(
     shared: turn.message.shared ?? false,
     all: services.settings.RECEIPTS,
   });
-  if (declined !== '') reply.begin(declined);
+  if (settlement.notice !== '') reply.begin(settlement.notice);
   const begins_at = reply.text.length;
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
@@ -190,13 +193,6 @@ export function isStopped({ stopped }: Runnable): boolean {
 /** Whether the reply can no longer be stored. */
 function wouldBeLost({ lost }: Runnable, { stopping }: RunServices): boolean {
   return lost.hasEnded || stopping.aborted;
-}
-
-/** That pending actions, or a part of them, were declined; empty if none was. */
-function declinedNotice({ settlement, texts }: Runnable, { seal }: RunServices): string {
-  if (settlement.kind === 'declined') return settlement.text;
-  const hasDeclined = settlement.kind === 'confirmed' && settlement.declined.length > 0;
-  return hasDeclined ? declinedText(settlement.declined, seal, texts) : '';
 }
 
 /**

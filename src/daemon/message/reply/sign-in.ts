@@ -22,7 +22,7 @@ export function askForSignIn(
 ): SignInNeeded | null {
   if (!run.sign_in.needed || !mayAskForSignIn(turn)) return null;
   // Not a second time, or the question might be run again and again. An answer to a question is nothing to run again.
-  const isQuestion = turn.rerun === undefined && turn.settlement.kind !== 'confirmed';
+  const isQuestion = turn.rerun === undefined && turn.settlement.confirmed.length === 0;
   const waits = isQuestion && settings.SIGN_IN_WAIT_SECONDS > 0;
   turn.trace.note({ step: 'sign-in', verdict: 'ok', reason: waits ? 'question_waits' : 'sign_in_asked' });
   const how = howToSignIn(turn, waits, settings.SIGN_IN_URL);

@@ -126,7 +126,7 @@ function declinedActions(turn: Runnable): { declined: Action[]; declined_tools: 
   const earlier = begun.declined.filter(
     (action) => isTheirs(action) && accepted_at <= (action.answered_at ?? 0),
   );
-  const now = 'declined' in settlement ? settlement.declined : [];
+  const now = settlement.declined;
   return { declined: [...earlier, ...now], declined_tools: says_more ? [] : now.map(({ tool }) => tool) };
 }
 
