@@ -305,6 +305,7 @@ export function describeActions(current: () => StoreUnderTest): void {
             ...stored,
             ...{ state: 'pending', attempt: 0, status: null, answer: null },
             ...{ asked_at: test.now(), expires_at: test.now() + answer_ms, created_at: test.now() },
+            seen_replies: [{ at: test.now(), asks: true }],
             ...{ started_at: null, finished_at: null },
           },
         ]);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type ReplyToAsked, seenReplies } from '../../src/daemon/store/actions/actions.ts';
+import type { ReplyToAsked } from '../../src/daemon/store/actions/actions.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims/claims.ts';
 import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -158,7 +158,7 @@ export function describeQuestions(current: () => StoreUnderTest): void {
         await store.commitTurn(claim, { turn, trace: aTrace(null), reply_to_asked, ...sent });
       }
       const first = async () => (await store.actions.ofQuestion('q'))[0];
-      const seen = async () => seenReplies((await first()) ?? { asked_at: null }).map(({ asks }) => asks);
+      const seen = async () => (await first())?.seen_replies?.map(({ asks }) => asks);
       let asked: string;
       beforeEach(async () => {
         asked = (await first())?.principal ?? '';

@@ -1,5 +1,5 @@
 import { AgentdError } from '../errors.ts';
-import { type Action, seenReplies, toQuestionId } from '../store/actions/actions.ts';
+import { type Action, toQuestionId } from '../store/actions/actions.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
   type AnswerFacts,
@@ -247,7 +247,7 @@ function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestio
     id: toQuestionId(first),
     actions,
     expires_at: first.expires_at ?? accepted_at,
-    counts: seenReplies(first).some(({ at }) => at <= accepted_at),
+    counts: first.seen_replies?.some(({ at }) => at <= accepted_at) === true,
   };
 }
 

@@ -331,6 +331,15 @@ describe('after a process died during the calls, the next process', () => {
     expect(world.sent.at(-1)?.text).toMatch(/^Cancel order "1" – not done.*\n\n.*"2" – not.*\n\n.*"3" – not/);
   });
 
+  it('says of a button, once the 15 minutes of the question have passed, that nothing was done', async () => {
+    const id = await askAndDie();
+    world.clock.moveTo(world.clock.now() + 16 * 60_000);
+    expect(await world.press({ id, approve: true })).toEqual({
+      outcome: 'refused',
+      text: 'This was withdrawn, and not done.',
+    });
+  });
+
   it.each(['started', 'failed'] as const)('makes no further call if the last one is %s', async (state) => {
     const id = await askAndDie('done', state);
     await world.settle();

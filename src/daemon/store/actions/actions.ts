@@ -247,7 +247,7 @@ export interface Action extends NewAction {
   asked_at: number | null;
   /**
    * The replies that the person has got since then, oldest first; of several in a row that end with the question, or do
-   * not, only the first. Absent in records of earlier versions, which were asked once.
+   * not, only the first. Absent if there are none.
    */
   seen_replies?: readonly SeenReply[];
   /** How many replies have ended with the question again, after messages that were neither a yes nor a no. */
@@ -260,14 +260,6 @@ export interface Action extends NewAction {
   started_at: number | null;
   /** When the outcome was recorded, or when the action was declined or withdrawn. */
   finished_at: number | null;
-}
-
-/** The replies that the person has got since the question was first sent, oldest first. */
-export function seenReplies({
-  asked_at,
-  seen_replies,
-}: Pick<Action, 'asked_at' | 'seen_replies'>): readonly SeenReply[] {
-  return seen_replies ?? (asked_at === null ? [] : [{ at: asked_at, asks: true }]);
 }
 
 /** The ids of the actions of a question, in the order in which they are shown and carried out. */

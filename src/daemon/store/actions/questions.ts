@@ -17,7 +17,6 @@ import {
   type Action,
   type NewPendingAction,
   type ReplyToAsked,
-  seenReplies,
   toQuestionId,
   type WithdrawnActions,
 } from './actions.ts';
@@ -44,7 +43,7 @@ export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRe
         ...action,
         ...{ state: 'pending', attempt: 0, status: null, answer: null, created_at: tx.now },
         ...(asked_by === null
-          ? { asked_at: tx.now, expires_at: tx.now + answer_ms }
+          ? { asked_at: tx.now, seen_replies: [{ at: tx.now, asks: true }], expires_at: tx.now + answer_ms }
           : { asked_at: null, expires_at: tx.now + unasked_ms }),
         ...{ started_at: null, finished_at: null },
       },
@@ -121,7 +120,7 @@ export function dropUnasked(tx: Tx, message_id: string): void {
 
 /** The replies after one more has left. */
 function seen(tx: Tx, { action }: StoredAction, asks: boolean): Pick<Action, 'seen_replies'> {
-  const before = seenReplies(action);
+  const { seen_replies: before = [] } = action;
   if (before.at(-1)?.asks === asks) return {};
   return { seen_replies: [...before, { at: tx.now, asks }].slice(-SEEN_MAX) };
 }

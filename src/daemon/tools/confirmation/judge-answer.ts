@@ -1,6 +1,6 @@
 import { AgentdError } from '../../errors.ts';
 import type { PersonKey, Principal } from '../../identity/identity.ts';
-import { type Action, seenReplies } from '../../store/actions/actions.ts';
+import type { Action } from '../../store/actions/actions.ts';
 
 /** The properties of a message that matter for an action that is waiting in its session. */
 export interface AnswerFacts {
@@ -45,7 +45,7 @@ export type AnswerVerdict =
  * that had left before its message was accepted ended with the question; a button is part of the question.
  */
 export function judgeAnswer(
-  action: Pick<Action, 'user_id' | 'principal' | 'asked_at' | 'seen_replies'>,
+  action: Pick<Action, 'user_id' | 'principal' | 'seen_replies'>,
   facts: AnswerFacts,
 ): AnswerVerdict {
   if (action.user_id !== facts.user_id || facts.has_changed_hands)
@@ -65,10 +65,10 @@ export function judgeAnswer(
  * millisecond may have come after it.
  */
 export function wasAskedLast(
-  action: Pick<Action, 'asked_at' | 'seen_replies'>,
+  { seen_replies = [] }: Pick<Action, 'seen_replies'>,
   accepted_at: number,
 ): boolean {
-  return seenReplies(action).findLast(({ at }) => at <= accepted_at)?.asks === true;
+  return seen_replies.findLast(({ at }) => at <= accepted_at)?.asks === true;
 }
 
 /** The parts of a turn that determine whom it acts for. */

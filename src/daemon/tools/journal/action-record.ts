@@ -64,8 +64,11 @@ export function whyNotSent(
   { state, expires_at }: Pick<Action, 'state' | 'expires_at'>,
   now: number,
 ): NotSent | null {
+  const isOver = (expires_at ?? 0) <= now;
   // A store may return all data of a person without checking expiry, so a pending action may have expired.
-  if (state === 'pending') return (expires_at ?? 0) <= now ? 'expired' : 'pending';
+  if (state === 'pending') return isOver ? 'expired' : 'pending';
+  // Its run has died, and no repeated one will carry it out any more.
+  if (state === 'confirmed' && isOver) return 'withdrawn';
   return NOT_SENT.find((one) => one === state) ?? null;
 }
 

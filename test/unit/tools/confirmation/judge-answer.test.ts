@@ -5,8 +5,8 @@ import { type AnswerFacts, judgeAnswer } from '../../../../src/daemon/tools/conf
 const ANNA = '["","","anna"]' as PersonKey;
 const BERT = '["","","bert"]' as PersonKey;
 
-const OF_ANNA = { user_id: 'U1', principal: ANNA, asked_at: 1000 };
-const OF_USER = { user_id: 'U1', principal: 'telex:U1', asked_at: 1000 };
+const OF_ANNA = { user_id: 'U1', principal: ANNA, seen_replies: [{ at: 1000, asks: true }] };
+const OF_USER = { user_id: 'U1', principal: 'telex:U1', seen_replies: [{ at: 1000, asks: true }] };
 
 /** Anna confirms in words, with her token, after the question was sent. */
 const YES: AnswerFacts = {
@@ -101,7 +101,7 @@ describe('an answer', () => {
 
   it('is ignored if it is in words and the question has not been sent yet', () => {
     for (const says of ['confirm', 'decline', 'other'] as const)
-      expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, says })).toBe('left');
+      expect(judgeAnswer({ ...OF_ANNA, seen_replies: [] }, { ...YES, says })).toBe('left');
   });
 
   it('is judged by the newest reply that had left before it', () => {
@@ -117,7 +117,7 @@ describe('an answer', () => {
   });
 
   it('confirms at any time if it is a button, because the person saw the button with the question', () => {
-    expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, ...PRESSED })).toBe('confirmed');
+    expect(judgeAnswer({ ...OF_ANNA, seen_replies: [] }, { ...YES, ...PRESSED })).toBe('confirmed');
   });
 });
 
