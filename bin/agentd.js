@@ -12,7 +12,8 @@
  * The option in that line gives V8 8 MiB for new objects from the start. Without it, V8 collects garbage many times
  * while modules are loaded, which needs an eighth of the CPU time of a start.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const NEEDED = [22, 18];
@@ -36,6 +37,7 @@ if (isNewEnough(process.versions.node)) {
   }
   delete process.env[HANDED_OVER];
   if (existsSync(program)) {
+    keepCompiledCode();
     import(program.href);
   } else {
     const root = fileURLToPath(new URL('..', import.meta.url));
@@ -52,6 +54,15 @@ if (isNewEnough(process.versions.node)) {
 function isNewEnough(version) {
   const [major, minor] = version.split('.').map(Number);
   return major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
+}
+
+/**
+ * Keeps compiled code beside the program, so that each later start needs a fifth less CPU time. Only for the user who
+ * owns the program: nobody else may add code to it, and the owner could not delete the files of another user.
+ */
+function keepCompiledCode() {
+  const built = fileURLToPath(new URL('../dist/', import.meta.url));
+  if (process.getuid && statSync(built).uid === process.getuid()) module.enableCompileCache(`${built}.compiled`);
 }
 
 /** Runs the same command line with the pinned Node.js, and exits with the same code. */

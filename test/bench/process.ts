@@ -89,8 +89,8 @@ export async function timeRun(program: readonly string[]): Promise<number> {
 }
 
 /**
- * The environment that programs inherit. It has a compile cache only if this process has one. Without a cache, programs
- * start as they do on users' machines.
+ * The environment that programs inherit. It has a compile cache only if this process has one. Without that, programs
+ * start as they do on users' machines: agentd keeps its own compiled code.
  */
 const PASSED_ON = Object.fromEntries(
   ['PATH', 'NODE_COMPILE_CACHE'].flatMap((name) => {

@@ -8,7 +8,7 @@ import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { command } from '../support/command.ts';
 import { outputPattern, shownCommands } from '../support/console.ts';
-import { BIN, COMPILED, LAUNCH_OPTIONS } from '../support/daemon.ts';
+import { BIN, LAUNCH_OPTIONS } from '../support/daemon.ts';
 import { freePort } from '../support/free-ports.ts';
 import { withoutNotify } from '../support/notify-socket.ts';
 import { ServiceUnit } from '../support/service-unit.ts';
@@ -53,7 +53,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
       if (word === 'systemctl') return systemctl(rest);
       const options = {
         cwd: root,
-        env: { ...COMPILED, PATH: `${root}/bin:${process.env.PATH}`, HOME: root },
+        env: { PATH: `${root}/bin:${process.env.PATH}`, HOME: root },
       };
       const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${here(line)}`], options);
       // The page does not show this warning. The test gets it because its root is in a directory that the units hide.

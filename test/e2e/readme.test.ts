@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { outputPattern, shownCommands } from '../support/console.ts';
-import { BIN, COMPILED, LAUNCH_OPTIONS } from '../support/daemon.ts';
+import { BIN, LAUNCH_OPTIONS } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 
 const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
@@ -48,7 +48,7 @@ beforeAll(async () => {
     .join('\n');
   const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${script}`], {
     cwd: daemon.directory,
-    env: { ...COMPILED, PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
+    env: { PATH: `${programs}:${process.env.PATH}`, HOME: daemon.directory },
   });
   outputs = stdout
     .replaceAll(daemon.url, 'http://127.0.0.1:8080')

@@ -74,7 +74,6 @@ async function start(env: Record<string, string>, args: string[] = []): Promise<
       AGENT_BASE_URL: model.url,
       INSTALLED: `${installed}/`,
       NODE_OPTIONS: `--import=${pathToFileURL(join(folder, 'watch.mjs'))}`,
-      NODE_COMPILE_CACHE: '',
       ...env,
     },
   });

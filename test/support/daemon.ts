@@ -10,12 +10,6 @@ export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 export const LAUNCH_OPTIONS =
   /exec node (.*)-- "\$0"/.exec(readFileSync(BIN, 'utf8'))?.[1]?.trim().split(' ') ?? [];
 
-/**
- * The directory in which Node.js caches the compiled code of the build. The tests start the build many times, and the
- * cache makes each start a fifth cheaper. It is in `dist`, so that it is deleted with the build.
- */
-export const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
-
 /** At least 256 bits, as the settings require. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
 
@@ -55,7 +49,6 @@ export interface StartOptions {
 /** Settings of every test daemon. The settings of a test take precedence. */
 export function baseEnv(directory: string): Record<string, string> {
   return {
-    ...COMPILED,
     PATH: process.env.PATH ?? '',
     HOME: directory,
     STATE_DIR: join(directory, 'state'),
@@ -178,7 +171,7 @@ export async function agentd(
   const { exitCode, stdout, stderr } = await execa(process.execPath, [...LAUNCH_OPTIONS, BIN, ...args], {
     cwd: directory,
     env: {
-      ...(options.base === false ? { ...COMPILED, PATH: process.env.PATH ?? '' } : baseEnv(directory)),
+      ...(options.base === false ? { PATH: process.env.PATH ?? '' } : baseEnv(directory)),
       ...options.env,
     },
     extendEnv: false,

@@ -11,7 +11,7 @@ export function linkTree(from: string, to: string): void {
     if (code !== 'EISDIR' && code !== 'EPERM' && code !== 'ENOTDIR') throw error;
   }
   mkdirSync(to, { recursive: true });
-  // The compiled code that the tests keep in `dist` is in no package.
+  // The compiled code that bin/agentd.js keeps in `dist` is in no package.
   for (const name of readdirSync(from).filter((name) => name !== '.compiled'))
     linkTree(join(from, name), join(to, name));
 }

@@ -2,10 +2,12 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -47,9 +49,13 @@ const OLD_FOR_EVER = [
   `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.11.1'})`,
 ];
 
+/** The tests have a cache of compiled code for their own modules. */
+const { NODE_COMPILE_CACHE: _, ...WITHOUT_CACHE } = process.env;
+
 function run(node: readonly string[], ...args: string[]) {
   return spawnSync(process.execPath, [...node, join(installed, 'bin/agentd.js'), ...args], {
     encoding: 'utf8',
+    env: WITHOUT_CACHE,
   });
 }
 
@@ -98,6 +104,24 @@ describe('bin/agentd.js', () => {
     const { status, stdout } = spawnSync(link, ['a b', "c'd"], { encoding: 'utf8' });
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({ argv: ['a b', "c'd"] });
+  });
+
+  it('keeps compiled code beside the program, and works without it', () => {
+    const kept = join(installed, 'dist/.compiled');
+    run([], 'status');
+    expect(readdirSync(kept, { recursive: true, withFileTypes: true }).some((one) => one.isFile())).toBe(
+      true,
+    );
+    rmSync(kept, { recursive: true });
+    writeFileSync(kept, 'not a directory');
+    const { status, stdout, stderr } = run([], 'status');
+    expect([status, JSON.parse(stdout).argv, stderr]).toEqual([0, ['status'], '']);
+  });
+
+  it.runIf(process.getuid?.() === 0)('keeps no compiled code beside the program of another user', () => {
+    chownSync(join(installed, 'dist'), 12_345, 12_345);
+    expect(run([], 'status').status).toBe(0);
+    expect(readdirSync(join(installed, 'dist'))).toEqual(['src']);
   });
 
   it('says what to run if the program is not built', () => {
