@@ -98,7 +98,8 @@ export async function bundleProgram(outdir: string): Promise<void> {
     transform: { target: 'node22.18' },
     external: (id) => /^(@|\w)/.test(id),
     preserveEntrySignatures: 'allow-extension',
-    checks: { ineffectiveDynamicImport: false },
+    // A busy machine would read on each build which part of it was slow.
+    checks: { ineffectiveDynamicImport: false, bundlerTimings: false },
     plugins: [moduleUrls, sharedFiles, dynamicImportVarsPlugin(), importGlobPlugin()],
   });
   const { output } = await bundle.write({
