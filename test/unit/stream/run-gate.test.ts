@@ -1,5 +1,5 @@
 import { setImmediate as iteration } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { RunGate } from '../../../src/daemon/stream/run-gate.ts';
 
 describe('the gate of runs', () => {
@@ -13,6 +13,8 @@ describe('the gate of runs', () => {
   const run = (name: string) => gate.pass().then(() => begun.push(name));
 
   it('lets nothing begin while more runs come, and then all of them, in order', async () => {
+    const stopped = vi.spyOn(performance, 'now').mockReturnValue(0);
+    onTestFinished(() => stopped.mockRestore());
     const runs: Promise<unknown>[] = [];
     for (const name of ['a', 'b', 'c', 'd']) {
       runs.push(run(name));

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createPlainServer, type Socket } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate as iteration, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../../src/daemon/time/time-limit.ts';
 import { BodyTooLong, httpRequest } from '../../../../src/daemon/tools/downstream/http-request.ts';
@@ -158,12 +158,15 @@ test('an answer too many is not given to another after the process has stood sti
 });
 
 test('a connection is used at once for the same owner, and a moment later for another', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   answer = (_request, response) => response.end('ok');
   const ask = (owner: string) => httpRequest(url, { ...READ, owner, limit: limitOf() });
   for (const owner of ['alice', 'alice', 'bob']) await ask(owner);
   expect(sockets[1]).toBe(sockets[0]);
   expect(sockets[2]).not.toBe(sockets[0]);
-  await setTimeout(150);
+  vi.advanceTimersByTime(100);
+  await iteration();
   await ask('carol');
   expect(sockets.slice(0, 3)).toContain(sockets[3]);
   await ask('dave');
