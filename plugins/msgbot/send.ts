@@ -10,7 +10,7 @@ import {
 import { type PlatformApi, PlatformFailure } from './api.ts';
 import { sentId } from './parse.ts';
 import { readId } from './read-update.ts';
-import { type Part, plainText } from './render.ts';
+import type { Part } from './render.ts';
 import { TEXTS } from './texts.ts';
 
 /**
@@ -182,6 +182,7 @@ export class Sender {
         { failure: error.message },
         'the platform cannot read the markup; the reply was sent as plain text',
       );
+      const { plainText } = await loadRenderer();
       return readMessageId(await sendAs(plainText(part.text), {}));
     }
   }

@@ -156,6 +156,19 @@ describe('boundaries', () => {
     expect(files.filter((file) => vague.test(file))).toEqual([]);
   });
 
+  it('nothing that a source file loads when it needs it was loaded with the file', () => {
+    const sources = new Set(['src', 'plugins'].flatMap(sourcesBelow));
+    const early = [...sources].flatMap((file) => {
+      const later = importsOf(file).filter(({ dynamic, typeOnly }) => dynamic && !typeOnly);
+      if (later.length === 0) return [];
+      const loaded = loadedWith(file, sources);
+      return later
+        .filter((found) => loaded.has(found.file ?? found.specifier))
+        .map(({ specifier }) => `${file}: ${specifier}`);
+    });
+    expect(early).toEqual([]);
+  });
+
   it('every import of a source file has the file extension', () => {
     const bare = ['src', 'plugins'].flatMap((folder) =>
       violations(folder, (_file, { file }) => file !== null && !/\.(ts|js|json|css)$/.test(basename(file))),

@@ -1,6 +1,6 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { LoadedPlugins } from '../channels/load.ts';
-import { isStandInAddress } from '../channels/simulator.ts';
+import { isStandInAddress, loadSimulator } from '../channels/simulator.ts';
 import { lazy } from './lazy.ts';
 
 /** Channels as the operator sees them: which there are, their simulators, and how each is checked and set up. */
@@ -45,6 +45,6 @@ export async function channelNameRules(): Promise<ChannelNames> {
 /** The scope in which a channel can call its platform, but neither receives nor sends messages. */
 export const idleScope = lazy(() => import('../channels/ask-platform.ts'), 'idleScope');
 /** The simulator of a channel's platform; null if it has none. @throws ConfigurationError if it cannot be used */
-export const loadSimulator = lazy(() => import('../channels/simulator.ts'), 'loadSimulator');
+export { loadSimulator };
 /** Whether the operator, and not `serve --dev`, has given all settings that the channel needs. */
 export const isSetUp = lazy(() => import('../dev/platforms.ts'), 'isSetUp');

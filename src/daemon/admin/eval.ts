@@ -5,6 +5,7 @@ import type { EvalCase } from '../eval/read-cases.ts';
 import type { CaseResult, RunOptions } from '../eval/run-cases.ts';
 import type { Log } from '../process/log.ts';
 import type { Configuration } from '../settings/configure/configure.ts';
+import { knownSecrets } from '../settings/known-secrets.ts';
 import { lazy } from './lazy.ts';
 import { providerChange, replaySettings } from './replay.ts';
 import { withRegistry } from './tools.ts';
@@ -48,14 +49,12 @@ export async function evaluate(
     const [channel = one.channel, another] = namesMeant(one.channel, plugins);
     return another === undefined ? { ...one, channel } : one;
   });
-  const [{ default: pino }, { loadAgents }, { knownSecrets }, { unknownTools }, { runCases }] =
-    await Promise.all([
-      import('pino'),
-      import('../agents/load-agents.ts'),
-      import('../settings/known-secrets.ts'),
-      import('../eval/eval-tools.ts'),
-      import('../eval/run-cases.ts'),
-    ]);
+  const [{ default: pino }, { loadAgents }, { unknownTools }, { runCases }] = await Promise.all([
+    import('pino'),
+    import('../agents/load-agents.ts'),
+    import('../eval/eval-tools.ts'),
+    import('../eval/run-cases.ts'),
+  ]);
   const { settings, texts, channels, effective } = configuration;
   const { log } = options;
   return withRegistry(

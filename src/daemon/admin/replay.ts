@@ -1,5 +1,5 @@
 import { isOnlyProvider } from '../agent/llm/provider-needs.ts';
-import { runtimeName } from '../agent/load.ts';
+import { loadAgent, runtimeName } from '../agent/load.ts';
 import type { RecordedRun } from '../agent/recording.ts';
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Log } from '../process/log.ts';
@@ -126,9 +126,8 @@ export async function replayTimes(
     log: Log;
   },
 ) {
-  const [{ createAgent }, { loadAgent }, replay] = await Promise.all([
+  const [{ createAgent }, replay] = await Promise.all([
     import('../agents/agents.ts'),
-    import('../agent/load.ts'),
     import('../replay/replay.ts'),
   ]);
   const { differences, recordedCalls, replayRun } = replay;

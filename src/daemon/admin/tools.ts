@@ -1,4 +1,5 @@
 import { NO_MARKS } from '../identity/identity.ts';
+import { createSeal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import type { Configuration } from '../settings/configure/configure.ts';
 import { StoreMissing } from '../store/failures.ts';
@@ -26,13 +27,11 @@ export async function withRegistry<T>(
   work: (registry: ToolRegistry) => Promise<T>,
   { log: given, digests: store }: { log?: Log; digests?: ToolDigestStore } = {},
 ): Promise<T> {
-  const [{ default: pino }, { createSeal }, { builtInTools, createRegistry, createSource }, tools] =
-    await Promise.all([
-      import('pino'),
-      import('../identity/seal.ts'),
-      import('../tools/registry.ts'),
-      import('../tools/tool-access.ts'),
-    ]);
+  const [{ default: pino }, { builtInTools, createRegistry, createSource }, tools] = await Promise.all([
+    import('pino'),
+    import('../tools/registry.ts'),
+    import('../tools/tool-access.ts'),
+  ]);
   const { settings, tools: entries } = configuration;
   const log = given ?? pino({ enabled: false });
   // Nothing is stored here, so nothing is sealed.

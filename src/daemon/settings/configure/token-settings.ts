@@ -1,5 +1,5 @@
 import { isSealingOff, problemOfKeys } from '../../identity/key-file.ts';
-import { sharedSecrets } from '../../identity/keys.ts';
+import { importKeys, sharedSecrets } from '../../identity/keys.ts';
 import { isLoopback, isSecureAddress } from '../addresses.ts';
 import type { Validation } from '../check.ts';
 import { ConfigurationError } from '../problem.ts';
@@ -127,8 +127,6 @@ async function checkPublicKey(validation: Validation): Promise<void> {
     );
     return;
   }
-  // Loaded only if needed: commands that read HS256 tokens start without it.
-  const { importKeys } = await import('../../identity/keys.ts');
   try {
     await importKeys({
       JWT_ALGORITHM: 'RS256',
