@@ -1,4 +1,5 @@
 import { AgentdError } from '../errors.ts';
+import { hasExpired } from '../session/jwt-context.ts';
 import { type Action, toQuestionId } from '../store/actions/actions.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
@@ -30,7 +31,7 @@ import {
   type Settlement,
 } from './turn.ts';
 
-type Uses = Pick<Services, 'store' | 'seal' | 'texts' | 'clock' | 'tools'>;
+type Uses = Pick<Services, 'store' | 'seal' | 'texts' | 'clock' | 'tools' | 'settings'>;
 
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 
@@ -159,7 +160,7 @@ async function settle(
   services: Uses,
   line: StepLine,
 ): Promise<Pick<Settled, 'settlement' | 'open'>> {
-  const facts = collectFacts(turn);
+  const facts = collectFacts(turn, services);
   const judged = judgeQuestions(turn, facts, texts, services);
   for (const { actions, verdict } of judged)
     if (verdict === 'withdrawn')
@@ -251,17 +252,23 @@ function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestio
   };
 }
 
-function collectFacts(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
+function collectFacts(turn: Turn, services: Uses): Omit<AnswerFacts, 'says' | 'names_action'> {
   const { principal, credential, message, accepted_at } = turn;
   return {
     user_id: message.user_id,
     confirmer: identifyConfirmer(turn),
     person: principal.person,
-    has_token: credential.kind === 'person',
+    has_token: credential.kind === 'person' && !hasExpiredMeanwhile(turn, services),
     signs_out: credential.kind === 'signed-out',
     has_changed_hands: principal.person === null && principal.reason === 'link_of_other_sender',
     accepted_at,
   };
+}
+
+/** Whether the token of the message has expired since it was validated: the message may have waited for its session. */
+function hasExpiredMeanwhile({ session }: Turn, { settings, clock }: Uses): boolean {
+  const { jwt_context } = session.metadata;
+  return jwt_context !== undefined && hasExpired(jwt_context, settings, clock.now());
 }
 
 /** The settlement if the person has confirmed these actions of a question, and has declined the others. */

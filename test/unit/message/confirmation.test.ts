@@ -297,6 +297,24 @@ describe('the confirmation of an action', () => {
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
   });
 
+  it('is refused if the token has expired while the message waited for an earlier one', async () => {
+    const { id } = await ask();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.otherwise = async function* () {
+      await promise;
+      yield 'So far.';
+    };
+    const earlier = world.say('wait', { token: ada });
+    const brief = await token({ sub: 'ada', ttl: 10 });
+    const answer = world.say('', { token: brief, confirm: { id, approve: true } });
+    world.clock.moveTo(world.clock.now() + 20_000);
+    resolve();
+    await earlier;
+    expect((await answer).response).toContain('Please sign in, and then answer again.');
+    expect(world.calls).toEqual([]);
+    expect((await world.say('', { token: ada, confirm: { id, approve: true } })).response).toBe(DONE);
+  });
+
   it('is ignored after the person has signed out', async () => {
     const { id } = await ask();
     expect((await world.say('bye', { token: null })).response).toBe('You said: bye');
