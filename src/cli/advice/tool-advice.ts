@@ -90,7 +90,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   repeated_call: { happened: 'The agent asked for the same call a third time; it was not made.' },
   tool_gone: {
-    happened: 'A confirmed call was not made: the tool no longer exists.',
+    happened: 'A confirmed call was not made: the tool no longer exists, or its record has changed.',
     todo: 'Run `agentd tools list` to see which tools there are.',
   },
   no_address: {

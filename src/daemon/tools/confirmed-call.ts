@@ -2,6 +2,7 @@ import type { ToolAnswer } from '../../agent/index.ts';
 import { unbindParameters } from './bind-parameters.ts';
 import { isOffered } from './bind-tools.ts';
 import { refusal } from './call-outcome.ts';
+import { digestRecord } from './definition-digest.ts';
 import { endAttempt, notSent, prepareCall, sendAttempt, type ToolRun } from './perform-call.ts';
 import { reportCall } from './report-call.ts';
 import { canonicalJson } from './schema/read-arguments.ts';
@@ -11,6 +12,8 @@ import type { CompleteCall, Tool, ToolArguments } from './tool.ts';
 export interface ConfirmedCall {
   action_id: string;
   tool: string;
+  /** The digest of its record when the person was asked (`digestRecord`); absent if it is not known. */
+  tool_digest?: string | undefined;
   /** All arguments as the person saw them, including the bound ones. */
   args: ToolArguments;
   /** Whether an earlier attempt may have been carried out. */
@@ -37,14 +40,19 @@ export type Executed =
  */
 export async function executeConfirmed(
   tools: readonly Tool[],
-  { action_id, tool: name, args, again, begin }: ConfirmedCall,
+  { action_id, tool: name, tool_digest, args, again, begin }: ConfirmedCall,
   run: ToolRun,
 ): Promise<Executed> {
   const write = { action_id, again };
   const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
-  if (!tool) {
+  // The record of a call that an earlier process has left may have changed before this process started.
+  const isSame = tool && (tool_digest === undefined || digestRecord(tool) === tool_digest);
+  if (!isSame) {
     if (!(await begin())) return { outcome: 'gone', call: null };
-    const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
+    const gone = refusal(
+      'tool_gone',
+      'Nothing was done: the tool no longer exists, or not as it was when the person was asked.',
+    );
     return { outcome: 'made', answer: (await endAttempt(gone, write, run)).answer };
   }
   const unmade: (Exclude<Executed, { outcome: 'made' }> | { outcome: 'unrecorded'; error: unknown })[] = [];

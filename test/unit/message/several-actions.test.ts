@@ -340,6 +340,16 @@ describe('after a process died during the calls, the next process', () => {
     });
   });
 
+  it('makes no further call by a tool whose record is no longer the one that the person saw', async () => {
+    const id = await askAndDie('done');
+    const { tools } = world.services;
+    const changed = tools.tools().map((tool) => ({ ...tool, idempotent: true }));
+    world.services.tools = { ...tools, tools: () => changed };
+    await world.settle();
+    expect(ids()).toEqual([]);
+    expect(await statesOf(id)).toEqual(['done', 'failed', 'withdrawn']);
+  });
+
   it.each(['started', 'failed'] as const)('makes no further call if the last one is %s', async (state) => {
     const id = await askAndDie('done', state);
     await world.settle();

@@ -219,11 +219,11 @@ async function call(
   run: CarryingRun,
   { again, begin }: Pick<ConfirmedCall, 'again' | 'begin'>,
 ): Promise<Executed> {
-  const { action_id, tool } = action;
+  const { action_id, tool, tool_digest } = action;
   const stored = openActionText(seal, action, 'args');
   if (stored !== null) {
     const args = JSON.parse(stored) as ToolArguments;
-    return executeConfirmed(tools.tools(), { action_id, tool, args, again, begin }, run.tools);
+    return executeConfirmed(tools.tools(), { action_id, tool, tool_digest, args, again, begin }, run.tools);
   }
   if (!(await begin())) return { outcome: 'gone', call: null };
   const state = again ? 'unknown' : 'failed';
