@@ -248,6 +248,15 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       });
     });
 
+    it('stores memories while all of the owner are deleted, and neither fails', async () => {
+      const beside = await test.beside();
+      for (let round = 0; round < 10; round++) {
+        await add('I like tea');
+        await Promise.all([beside.forget(ADA, 'all'), add('My dog is called Rex'), add('I like milk')]);
+        expect((await textsOf(ADA)).length).toBeLessThanOrEqual(2);
+      }
+    });
+
     it('deletes some memories, or all, and their words in the search index', async () => {
       const tea = await add('I like tea');
       await add('I like milk');

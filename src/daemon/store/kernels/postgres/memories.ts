@@ -53,10 +53,12 @@ class PostgresMemories implements MemoryStore {
   add(owner: MemoryOwner, { text, turn_id, tainted }: NewMemory): Promise<Memory> {
     return this.#write(async (transaction) => {
       const { query } = transaction;
-      await query('INSERT INTO agentd_memory_owners (owner, alias) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
-        owner.key,
-        owner.alias,
-      ]);
+      // Locks the row of the owner, too: it must not be deleted before the memory refers to it.
+      await query(
+        `INSERT INTO agentd_memory_owners (owner, alias) VALUES ($1, $2)
+         ON CONFLICT (owner) DO UPDATE SET owner = excluded.owner`,
+        [owner.key, owner.alias],
+      );
       await claim(owner, transaction);
       const now = this.#clock.now();
       const [renewed] = await query<MemoryRow>(
