@@ -249,12 +249,18 @@ function encodedBody({
 /** Replaces secrets that an API echoes, so that they do not reach the agent. */
 export function maskEchoed(text: string, secrets: readonly Secret[]): string {
   let masked = text;
-  for (const secret of secrets) {
-    const value = secret.reveal();
+  for (const value of secrets.flatMap(listSecretParts)) {
     if (value.length >= MASKED_SECRET_LENGTH && value.length <= masked.length)
       masked = masked.replaceAll(value, '[token]');
   }
   return masked;
+}
+
+/** The secret itself. Of a token also its signature: an API may echo a token in parts, and the others are only claims. */
+function listSecretParts(secret: Secret): string[] {
+  const value = secret.reveal();
+  const [, , signature, ...further] = value.split('.');
+  return signature === undefined || further.length > 0 ? [value] : [value, signature];
 }
 
 function parse(

@@ -152,3 +152,11 @@ test('a bearer token that the API echoes is masked in the result', async () => {
     body: { seen: 'Bearer [token]' },
   });
 });
+
+test('the signature of a token that the API echoes in parts is masked in the result', async () => {
+  const token = new Secret(`${'h'.repeat(20)}.${'p'.repeat(40)}.${'s'.repeat(43)}`);
+  api.misbehave('/users', { status: 200, body: { seen: token.reveal().split('.') } });
+  expect((await client().send({ ...look, token })).body).toEqual({
+    seen: ['h'.repeat(20), 'p'.repeat(40), '[token]'],
+  });
+});
