@@ -95,7 +95,7 @@ export function describeFeedback(current: () => StoreUnderTest): void {
 
     it('is listed by channel, rating and time, newest first', async () => {
       const { store } = test;
-      const since = test.now() + 1;
+      const since = test.now() + 10;
       for (const [n, platform] of ['chat', 'site', 'chat'].entries()) {
         const rating = n === 0 ? 1 : -1;
         await talk({ session_id: `s${n}`, platform }, { turn_id: `t${n}` });
@@ -156,7 +156,9 @@ export function describeFeedback(current: () => StoreUnderTest): void {
       skip(!test.boundsAnonymous, 'this backend does not bound what anonymous clients store');
       const comment = 'x'.repeat(WANTED.anonymousMax / 50);
       const ids = Array.from({ length: 60 }, (_, n) => `t${n}`);
-      await talk({ session_id: 'owned', owner: ada }, { turn_id: 'kept', person: ada });
+      // An anonymous client began it, and then signed in.
+      const owned = { session_id: 'owned', owner: ada, client: clientTag('192.0.2.1') };
+      await talk(owned, { turn_id: 'kept' });
       await rate(client(ada), { session_id: 'owned', turn_id: 'kept', comment });
       for (const turn_id of ids) {
         await talk({ session_id: turn_id, client: clientTag('192.0.2.1') }, { turn_id, text: '', reply: '' });

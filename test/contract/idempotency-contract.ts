@@ -111,6 +111,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       const key = await claimed();
       const session = await claimSession(test.store, 's');
       await test.store.actions.start({ session, key }, anAction({ session_tag: 's' }));
+      expect(await keys.renew(key)).toBe(true);
       keys = (await test.restart()).idempotency;
       test.advance(CLAIM_MS);
       expect(await keys.claim('k', 'another')).toEqual({ outcome: 'other_body' });

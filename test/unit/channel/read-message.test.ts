@@ -108,6 +108,10 @@ describe('the fields of a message', () => {
     expect(errorsOf({ ...fine, session_id: 's'.repeat(513) })).toHaveLength(1);
     expect(errorsOf({ ...fine, message: ` ${'m'.repeat(16_000)}\n` })).toEqual([]);
     expect(errorsOf({ ...fine, message: 'm'.repeat(16_001) })).toHaveLength(1);
+    expect(errorsOf(fine, { 'idempotency-key': 'k'.repeat(255) })).toEqual([]);
+    expect(errorsOf(fine, { 'idempotency-key': 'k'.repeat(256) })).toHaveLength(1);
+    const claimed = { ...fine, metadata: { page_url: 'x'.repeat(3000) } };
+    expect(parseMessage(request(claimed)).metadata.page_url).toHaveLength(2048);
   });
 
   it('are refused if an id contains control characters or lone surrogates, or if the message is blank', () => {
@@ -133,6 +137,19 @@ describe('the fields of a message', () => {
       text: 'hi',
       metadata: {},
     });
+  });
+
+  it('may contain the answer to a question instead of a text, with its numbers in order', () => {
+    const answer = (confirm: unknown, message?: string) => ({ user_id: 'u', message, metadata: { confirm } });
+    const given = { id: 'q1', approve: [3, 1] };
+    expect(parseMessage(request(answer(given)))).toMatchObject({
+      ...{ text: '', confirm: { id: 'q1', approve: [1, 3] } },
+    });
+    for (const confirm of [{ id: 'q1', approve: 'yes' }, { id: 'q1', approve: [] }, { approve: true }, 'q1'])
+      expect(errorsOf(answer(confirm, 'm')).map(({ field }) => field)).toEqual([
+        expect.stringMatching(/^metadata\.confirm/),
+      ]);
+    expect(errorsOf(answer(undefined))).toEqual([{ field: 'message', message: 'is required' }]);
   });
 
   it('do not include known keys of the metadata that have the wrong type', () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { createStream } from '../../../src/daemon/message/create-stream.ts';
 import { deduplicate, deduplicateStream } from '../../../src/daemon/message/deduplicate.ts';
 import type { KeyClaim } from '../../../src/daemon/store/claims/claims.ts';
@@ -23,7 +24,7 @@ const starting = (members: Parameters<typeof aMessage>[0] = {}, identified = NO_
     message: aMessage(members),
     ttl_ms: 60_000,
     cookie_person: null,
-    counted_in: null,
+    counted_in: null as string | null,
   });
 async function started(turn: ReturnType<typeof starting>) {
   const { turn: numbered } = await runStep(world, deduplicateStream, turn);
@@ -54,6 +55,21 @@ describe('deduplicate, for a stream', () => {
     await started(starting({ message_id: 'l' }));
     const otherStream = runStep(world, deduplicateStream, starting({ message_id: 'l', text: 'Bye' }));
     await expect(otherStream).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    const elsewhere = runStep(world, deduplicate, starting({ message_id: 'l', text: 'Bye' }));
+    await expect(elsewhere).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+  });
+
+  it('knows that the loop guard has counted an earlier request with the key', async () => {
+    const { turn } = await runStep(world, deduplicate, starting({ message_id: 'k' }));
+    await turn.release(true);
+    expect((await runStep(world, deduplicateStream, starting({ message_id: 'k' }))).turn).toMatchObject({
+      counted_before: false,
+    });
+    const counted = Object.assign(starting({ message_id: 'k' }), { counted_in: 's' });
+    await (await runStep(world, deduplicate, counted)).turn.release(true);
+    expect((await runStep(world, deduplicateStream, starting({ message_id: 'k' }))).turn).toMatchObject({
+      counted_before: true,
+    });
   });
 
   it('does not claim the key, because the run of the stream claims it', async () => {
@@ -82,7 +98,22 @@ describe('create-stream', () => {
   it('stores that the sender has signed out', async () => {
     const { stream_id } = await started(starting({ metadata: { jwt_token: null } }));
     const stream = await world.store.streams.find(stream_id);
-    expect(stream).toMatchObject({ token: null, start: { message: { metadata: { jwt_token: null } } } });
+    expect(stream).toMatchObject({
+      token: null,
+      start: { token_given: false, message: { metadata: { jwt_token: null } } },
+    });
+  });
+
+  it('stores what its readers are judged by: the refused token, the person of the cookie, and the time', async () => {
+    const refused = { credential: { kind: 'invalid', reason: 'Token Expired' } } as const;
+    const cookie_person = personKey({ sub: 'ada' });
+    const turn = starting({ metadata: { jwt_token: 'a.b.c' } }, refused);
+    const { stream_id } = await started(Object.assign(turn, { cookie_person }));
+    const { start, owner } = (await world.store.streams.find(stream_id)) ?? {};
+    expect(owner).toBeNull();
+    expect(start).toMatchObject({
+      ...{ token_given: true, token_refused: 'Token Expired', cookie_person, accepted_at: turn.started_at },
+    });
   });
 
   it('gives two simultaneous messages with the same key the same stream', async () => {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { deduplicate, deduplicateRun } from '../../../src/daemon/message/deduplicate.ts';
+import { toIdempotencyKey, turnKey } from '../../../src/daemon/message/keys.ts';
 import type { KeyClaim } from '../../../src/daemon/store/claims/claims.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
 import {
@@ -94,6 +95,20 @@ describe('deduplicate', () => {
     await expect(runStep(world, deduplicate, withKey('k'))).rejects.toMatchObject({
       code: 'session_forbidden',
     });
+    const ofAda = await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
+    await answer(ofAda.turn.key as KeyClaim, '["","","ada"]');
+    const again = await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
+    expect(again.ended).toMatchObject({ response: 'Hi.' });
+  });
+
+  it('keeps the turns of long keys apart in the journal, and those of one key together', () => {
+    const key = (name: string) => {
+      const long = toIdempotencyKey(aTurnOf(world, { ...NO_TOKEN, message: aMessage({ message_id: name }) }));
+      return turnKey({ turn_id: crypto.randomUUID(), key: { key: `${long}`, fingerprint: '', owner: '' } });
+    };
+    const names = Array.from({ length: 2000 }, (_, n) => `${'k'.repeat(200)}${n}`);
+    expect(new Set(names.map(key)).size).toBe(2000);
+    expect(key('k1')).toBe(key('k1'));
   });
 
   it('renews its claim during the turn, so that no other daemon runs the same message', async () => {

@@ -76,7 +76,13 @@ describe('resolve-principal, with a valid token', () => {
     expect(await now()).toMatchObject({
       owner: person('ada'),
       credential_owner: { user_id: 'visitor', person: person('ada') },
-      metadata: { jwt_context: { has_jwt: true, email: 'ada@example.com' } },
+      metadata: {
+        jwt_context: {
+          has_jwt: true,
+          email: 'ada@example.com',
+          token: expect.stringMatching(/^sealed\.v1\./),
+        },
+      },
     });
     expect([turn.changes.session, turn.outlet.told]).toEqual([undefined, ['started s']]);
   });

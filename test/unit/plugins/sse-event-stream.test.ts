@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { encodeFrames, writeEvents } from '../../../plugins/sse/index.ts';
+import sse, { encodeFrames, writeEvents } from '../../../plugins/sse/index.ts';
 import type { OpenStream, ResponseStream, StreamEvent, StreamReader } from '../../../src/channel/index.ts';
+import { readToken } from '../../../src/channel/read-message.ts';
 
 const scope = { problem: (code: string, detail: string) => new Error(`${code}: ${detail}`) };
 
@@ -43,6 +44,40 @@ function writing() {
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
+
+describe('a request for a stream', () => {
+  it('says which event its client has: in the header of a reconnect, or else in its address', async () => {
+    const opened: unknown[] = [];
+    const keep = async (...given: unknown[]) => void opened.push(given[2]);
+    const streams = { open: keep, stop: keep };
+    const settings = { SSE_STREAM_TTL_SECONDS: 300, SSE_MAX_READERS_PER_CLIENT: 5, SSE_REQUIRE_TOKEN: true };
+    const { routes } = await sse.create({ settings, streams } as never);
+    const read = routes.find(({ method }) => method === 'GET');
+    const ask = (query: string, headers: Record<string, string> = {}) =>
+      read?.handle({ params: { stream_id: 's' }, headers, query: new URLSearchParams(query) } as never);
+    await ask('last_event_id=3', { 'last-event-id': '7' });
+    await ask('last_event_id=3&token=t', { cookie: 'jwt_token=c' });
+    await ask('last_event_id=x');
+    const stop = routes.find(({ method }) => method === 'DELETE');
+    const named = { params: { stream_id: 's' }, headers: {}, query: new URLSearchParams() };
+    await stop?.handle(named as never);
+    expect(opened).toMatchObject([
+      { after: 7, tokens: { ambient: [], explicit: undefined, required: true }, max_readers_per_client: 5 },
+      { after: 3, tokens: { ambient: ['c'], explicit: 't' } },
+      { after: 0 },
+      { tokens: { required: true } },
+    ]);
+  });
+});
+
+it('a message on a stream has its token in the header or the body, not in the metadata', async () => {
+  const { routes } = await sse.create({ settings: {}, readToken } as never);
+  const tokenIn = (body: object, headers = {}) =>
+    routes.find(({ method }) => method === 'POST')?.token?.({ headers, json: () => body } as never);
+  expect(tokenIn({ metadata: { jwt_token: 'm' } })).toBeUndefined();
+  expect(tokenIn({ jwt_token: 'b' })).toBe('b');
+  expect(tokenIn({ jwt_token: 'b' }, { authorization: 'Bearer h' })).toBe('h');
+});
 
 describe('an event stream', () => {
   it('sends the reconnect time once and then the events, and sends events that arrive together in one write', async () => {

@@ -146,6 +146,41 @@ describe('a sign-out at the site ends', () => {
     await signOut({ sub: null, sid: 'nobody’s' });
   });
 
+  it('what an older version has stored without a note of its session, also after a failure on the way', async () => {
+    const { storedTokens } = world.store;
+    world.store.storedTokens = () => {
+      throw new Error('the store is out of reach');
+    };
+    await expect(signOut({ sub: null, sid: 's0' })).rejects.toThrow('out of reach');
+    world.store.storedTokens = storedTokens;
+    for (const name of ['one', 'two']) {
+      const key = `telex:jwt:${name}`;
+      const mine = world.services.seal.close(await token({ claims: { iat: ISSUED, sid: name } }), key);
+      await world.store.links.put(
+        { key, token: mine, person: personKey({ sub: 'ada' }), ttl_ms: 60_000 },
+        null,
+      );
+    }
+    const left = async () =>
+      Promise.all(
+        ['one', 'two'].map(async (name) => (await world.peer.links.get(`telex:jwt:${name}`)) !== null),
+      );
+    await signOut({ sub: null, sid: 'one' });
+    expect(await left()).toEqual([false, true]);
+    world.store.storedTokens = () => {
+      throw new Error('every stored token is read');
+    };
+    await signOut({ sub: null, sid: 'two' });
+    expect(await left()).toEqual([false, false]);
+  });
+
+  it('no link that was replaced at that moment, of which nobody is told', async () => {
+    await person('ada', {});
+    world.store.signOutEnds.end = async () => false;
+    await signOut();
+    expect(told).toEqual([]);
+  });
+
   it('what can be unsealed, even if no key opens another token of the person', async () => {
     await person('ada', {});
     const sealed = createSeal(new Secret(Buffer.alloc(32, 2).toString('base64'))).close(

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { recordingRecord } from '../../../src/daemon/agent/recording.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { createSeal, type Seal } from '../../../src/daemon/identity/seal.ts';
+import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
 import { tokenRecord } from '../../../src/daemon/message/create-stream.ts';
 import { type SealingServices, startSealing } from '../../../src/daemon/sealing/stored-tokens.ts';
 import { storedToken } from '../../../src/daemon/session/jwt-context.ts';
@@ -108,6 +109,8 @@ describe('sealing', () => {
     await store.actions.finish(action_id, 1, { state: 'done', status: 200, answer: '{"ok":true}' });
     const stream = aStream({ token: 'of-the-stream' });
     await store.streams.create(stream);
+    const code = { code_id: 'c1', code_hash: 'h', person: ada, ttl_ms: HOUR };
+    await store.linkCodes.create({ ...code, token: 'of-the-code' });
     let passes = 0;
     const storedTokens = (unlike: string) => {
       passes++;
@@ -115,7 +118,9 @@ describe('sealing', () => {
     };
     start({ store: { ...store, storedTokens } });
     await settled();
-    expect(await byKey()).toEqual({ [ofOld]: 6 });
+    expect(await byKey()).toEqual({ [ofOld]: 7 });
+    const codesToken = (await store.linkCodes.find('c1'))?.token ?? '';
+    expect(old.open(codesToken, codeRecord('c1'))).toBe('of-the-code');
     const session = await store.sessions.find(session_id);
     const action = await store.actions.find(action_id);
     const stored = (await store.streams.find(stream.stream_id))?.token ?? '';
@@ -124,7 +129,7 @@ describe('sealing', () => {
     expect(old.open(stored, tokenRecord(stream.stream_id))).toBe('of-the-stream');
     expect(old.open(stored, KEY)).toBeNull();
     expect(action && openActionText(old, action, 'answer')).toBe('{"ok":true}');
-    expect(logged).toEqual([['info', { count: 6, key: expect.any(String) }]]);
+    expect(logged).toEqual([['info', { count: 7, key: expect.any(String) }]]);
     for (let n = 0; n < 50; n++) await pass(5000);
     expect(passes).toBe(2);
   });
@@ -163,6 +168,14 @@ describe('sealing', () => {
     );
     for (let n = 0; n < 12; n++) await pass(5000);
     expect((await store.links.get('late'))?.token.startsWith(ofNew)).toBe(true);
+    // A pass that finds nothing is repeated within an hour: a command may have read the keys before they changed.
+    for (let n = 0; n < 13; n++) await pass(5000);
+    const later = { key: 'later', token: old.close('x', 'later'), person: ada, ttl_ms: 9 * HOUR };
+    await store.links.put(later, null);
+    for (let n = 0; n < 12; n++) await pass(5000);
+    expect((await store.links.get('later'))?.token.startsWith(ofOld)).toBe(true);
+    await pass(HOUR);
+    expect((await store.links.get('later'))?.token.startsWith(ofNew)).toBe(true);
   });
 
   it('can be continued after it failed in the middle, and loses no token', async () => {
@@ -179,9 +192,13 @@ describe('sealing', () => {
     };
     const dies = start({ store: dying });
     await settled();
-    await dies();
+    for (let n = 0; n < 11; n++) await pass(5000);
     expect(await byKey()).toEqual({ [ofNew]: 2, [ofOld]: 2 });
     expect(logged).toMatchObject([['warn', { err: expect.any(StoreUnavailable) }]]);
+    left = 1;
+    await pass(5000);
+    await dies();
+    expect(await byKey()).toEqual({ [ofNew]: 3, [ofOld]: 1 });
     expect(seal.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('of-the-link');
     start();
     await settled();

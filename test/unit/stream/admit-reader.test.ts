@@ -11,9 +11,11 @@ const ADA = personKey({ sub: 'ada' });
 const BOB = personKey({ sub: 'bob' });
 const POSTED = 1000;
 
-/** `ada` is a valid token of Ada, `ada-late` one that has expired since the message was posted. */
+/**
+ * `ada` is a valid token of Ada, `ada.2` another one, and `ada-late` one that has expired since the message was posted.
+ */
 function validate(token: string): TokenVerdict {
-  const [sub = '', late] = token.split('-');
+  const [, sub = '', late] = /^(\w+)(?:\.2)?(-late)?$/.exec(token) ?? [];
   const person = personKey({ sub });
   if (late !== undefined)
     return { valid: false, reason: 'Token Expired', expired: { person, at: POSTED + 1 } };
@@ -29,6 +31,8 @@ interface Case {
   cookies?: string[];
   query?: string;
   after?: number;
+  /** SSE_REQUIRE_TOKEN */
+  required?: boolean;
 }
 
 function admit({
@@ -38,6 +42,7 @@ function admit({
   cookies = [],
   query,
   after = 0,
+  required = false,
 }: Case): Promise<AdmittedReader> {
   const services = {
     tokens: { validate: async (token: string) => validate(token) },
@@ -51,7 +56,7 @@ function admit({
       ...{ message: { metadata: {} }, ...start },
     },
   } as unknown as StreamRecord;
-  const tokens = { ambient: cookies, explicit: query, required: false };
+  const tokens = { ambient: cookies, explicit: query, required };
   const request = { method: 'GET', id: 'r', headers: {} } as ChannelRequest;
   return admitReader(services, record, request, { tokens, after });
 }
@@ -91,7 +96,10 @@ describe('a stream of a person', () => {
   it('is read with its id if the cookie of its message counts, even if a token in the address came with it', async () => {
     const start = { cookie_person: ADA };
     const claimant = { owner: ADA, reader: null };
-    expect(await admit({ start, cookies: ['ada'], query: 'ada' })).toMatchObject({ claimant });
+    expect(await admit({ start, cookies: ['ada'], query: 'ada.2' })).toMatchObject({
+      token: 'ada',
+      claimant,
+    });
     expect(await admit({ start, query: 'ada' })).toMatchObject({ claimant: { owner: ADA, reader: ADA } });
   });
 });
@@ -116,3 +124,25 @@ it('a token that was refused with the message is not validated again, but anothe
   expect((await admit({ stream, start })).claimant.owner).toBeNull();
   expect((await admit({ stream, start, query: 'bob' })).claimant.owner).toBe(BOB);
 });
+
+it('of several cookies none counts', async () => {
+  const start = { cookie_person: ADA };
+  expect(await admit({ start, cookies: ['ada', 'ada.2'] })).toMatchObject({
+    token: undefined,
+    claimant: { owner: null },
+  });
+});
+
+it.each<[of: Case, expected: string]>([
+  [{}, 'token_missing'],
+  [{ cookies: ['ada'] }, 'token_missing'],
+  [{ start: { cookie_person: ADA }, cookies: ['ada'] }, 'admitted'],
+  [{ query: 'wrong' }, 'admitted'],
+  [{ start: { token_given: true } }, 'admitted'],
+])(
+  'with SSE_REQUIRE_TOKEN, some token must be supplied, also an invalid one, or one with the message: %j',
+  async (of, expected) => {
+    expect(await code({ ...of, required: true })).toBe(expected);
+    expect(await code(of)).toBe('admitted');
+  },
+);
