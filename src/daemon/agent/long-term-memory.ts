@@ -241,9 +241,6 @@ export class RunMemory {
     return this.#run.isLost().catch(() => false);
   }
 
-  /**
-   * The results may include tainted memories. These taint the run, because what it stores later may be based on them.
-   */
   async recall(query: string): Promise<MemoryAnswer<AgentMemory[]>> {
     const { owner } = this.#run;
     return this.#answer('recalled', async (memories) => {
@@ -251,9 +248,9 @@ export class RunMemory {
         query.trim() === ''
           ? (await memories.list(owner)).slice(0, RECALLED_MAX)
           : await memories.search(owner, { text: query, words: 'some', limit: RECALLED_MAX });
-      if (found.some(({ tainted }) => tainted)) await this.#run.taint.mark();
+      const recalled = await this.#shownAll(found);
       this.#noteUse(found);
-      return done(found.map(shown));
+      return done(recalled);
     });
   }
 
@@ -272,15 +269,23 @@ export class RunMemory {
       }
       if (found.length === 0) {
         const similar = await memories.search(owner, { text: query, words: 'some', limit: GIVEN_MAX });
-        if (similar.some(({ tainted }) => tainted)) await this.#run.taint.mark();
-        return done({ forgotten: [], similar: similar.map(shown) });
+        return done({ forgotten: [], similar: await this.#shownAll(similar) });
       }
+      const forgotten = await this.#shownAll(found);
       await memories.forget(
         owner,
         found.map(({ memory_id }) => memory_id),
       );
-      return done({ forgotten: found.map(shown) });
+      return done({ forgotten });
     });
+  }
+
+  /**
+   * The memories as the agent gets them. Tainted ones taint the run, because what it stores later may be based on them.
+   */
+  async #shownAll(memories: readonly Memory[]): Promise<AgentMemory[]> {
+    if (memories.some(({ tainted }) => tainted)) await this.#run.taint.mark();
+    return memories.map(shown);
   }
 
   async #answer<T>(

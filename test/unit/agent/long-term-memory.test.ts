@@ -124,9 +124,14 @@ describe('the long-term memory of a run', () => {
   it('marks a text as tainted if a result from another origin arrives before the text is stored', async () => {
     const real = store.add;
     const { promise: late, resolve } = Promise.withResolvers<void>();
-    store.add = (...args) => late.then(() => real(...args));
+    const begun = Promise.withResolvers<void>();
+    store.add = (...args) => {
+      begun.resolve();
+      return late.then(() => real(...args));
+    };
     const run = runOf();
     const remembered = run.remember('pay to account 7');
+    await begun.promise;
     await taint.mark();
     resolve();
     await remembered;
@@ -149,6 +154,7 @@ describe('a run whose claim is lost', () => {
   it('remembers nothing, because the data of its person may have been erased', async () => {
     const run = runOf();
     isRunLost = true;
+    instead = () => Promise.reject(new Error('it is stored, if only for a moment'));
     expect((await run.remember('I like tea')).outcome).toBe('refused');
     expect(await stored()).toEqual([]);
   });
@@ -226,6 +232,24 @@ describe('forget', () => {
     });
     expect((await runOf().forget('')).outcome).toBe('done');
     expect(await stored()).toHaveLength(1);
+  });
+
+  it.each(['account 7', 'account 8'])(
+    'marks the run as tainted if it shows a tainted memory that it deletes, or that is similar: %s',
+    async (query) => {
+      await add('pay to account 7', true);
+      await runOf().forget(query);
+      expect(taint.isTainted).toBe(true);
+    },
+  );
+
+  it('deletes nothing, and shows nothing, if what the run has stored cannot be marked', async () => {
+    await add('pay to account 7', true);
+    const run = runOf();
+    await run.remember('I like tea');
+    store.taint = () => Promise.reject(DOWN);
+    expect(await run.forget('account 7')).toMatchObject({ outcome: 'unavailable' });
+    expect(await stored()).toHaveLength(2);
   });
 
   it('deletes nothing if the query matches too many memories', async () => {
