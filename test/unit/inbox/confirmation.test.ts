@@ -373,9 +373,13 @@ describe('after a sign-in or sign-out, the daemon', () => {
     const [shared] = await world.write('cancel 1004');
     expect(shared).toContain('\n\nI’ll do this as you.\n\n');
     expect(shared).not.toContain('@');
+    const card = world.sent.at(-1)?.confirmation;
+    expect(card).toMatchObject({ as_line: 'I’ll do this as you.' });
+    expect(JSON.stringify(card)).not.toContain('@');
     await world.write('no');
     const [alone] = await world.write('cancel 1005', 'ada', { shared: false });
     expect(alone).toContain('\n\nI’ll do this as you, ada@example.com.\n\n');
+    expect(world.sent.at(-1)?.confirmation?.as_line).toBe('I’ll do this as you, ada@example.com.');
   });
 
   it('makes the call with the credentials that the person has when confirming', async () => {

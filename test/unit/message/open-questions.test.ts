@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Seal } from '../../../src/daemon/identity/seal.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import { chooseEnd } from '../../../src/daemon/message/reply/open-question.ts';
 import type { OpenQuestion } from '../../../src/daemon/message/turn.ts';
+import { actionTextRecord } from '../../../src/daemon/tools/journal/action-record.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';
@@ -66,6 +68,16 @@ describe('a message that neither confirms nor declines', () => {
     expect((await say('e')).confirmation).not.toBeNull();
   });
 
+  it('is not the third if it is a yes without the token of the person: the question stays', async () => {
+    const { id } = await ask();
+    for (const text of ['why?', 'how?']) await say(text);
+    const { response } = await world.say('yes');
+    expect(response).toMatch(/sign/i);
+    expect(await stateOf(id)).toEqual(['pending']);
+    await say('yes');
+    expect(ids()).toEqual(['1']);
+  });
+
   it('withdraws the question if the agent asks for another action, and the reply says so', async () => {
     const { id } = await ask();
     const { response, confirmation } = await say('cancel 2');
@@ -93,16 +105,24 @@ describe('a message that neither confirms nor declines', () => {
     const [action] = await world.store.actions.ofQuestion(id);
     if (!action) throw new Error('nothing is asked');
     const { services } = world;
-    const open: OpenQuestion = { id, actions: [action], expires_at: 0, counts: true };
-    const end = (summary: string) => {
+    const end = (
+      summary: string,
+      { actions = [action], seal = services.seal }: Partial<OpenQuestion & { seal: Seal }> = {},
+    ) => {
+      const open: OpenQuestion = { id, actions, expires_at: 0, counts: true };
       const tools = services.tools.tools().map((tool) => ({ ...tool, summary }));
-      const texts = services.texts.in();
-      return chooseEnd({ open, texts }, null, { seal: services.seal, tools: { tools: () => tools } });
+      const uses = { seal, tools: { tools: () => tools } };
+      return chooseEnd({ open, texts: services.texts.in() }, null, uses);
     };
-    expect(end('Cancel order {id}')).toMatchObject({ notice: '', question: { id, actions: [] } });
-    expect(end('Cancel the order {id} for good')).toMatchObject({
-      notice: expect.stringContaining('withdrawn'),
-      question: null,
+    const same = 'Cancel order {id}';
+    const withdrawn = { notice: expect.stringContaining('withdrawn'), question: null };
+    expect(end(same)).toMatchObject({ notice: '', question: { id, actions: [] } });
+    expect(end('Cancel the order {id} for good')).toMatchObject(withdrawn);
+    expect(end(same, { seal: { ...services.seal, open: () => null } })).toMatchObject(withdrawn);
+    expect(end(same, { actions: [action, { ...action, tool: 'gone' }] })).toMatchObject(withdrawn);
+    const summary = services.seal.close('Cancel *all*', actionTextRecord(action.action_id, 'summary'));
+    expect(end(same, { actions: [{ ...action, summary }] })).toMatchObject({
+      notice: expect.stringContaining('Cancel \\*all\\*'),
     });
   });
 });

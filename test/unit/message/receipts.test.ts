@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { leftOutInWords } from '../../../src/daemon/message/reply/reports.ts';
 import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { token } from '../../support/tokens.ts';
@@ -130,6 +131,13 @@ describe('a reply of a run that wrote something', () => {
     await say('and now?');
     expect(world.turns.at(-1)?.history.at(-1)?.reply).toBe('I need your confirmation.');
   });
+});
+
+it('shows the summary of an action that was left out as text, never as markup', () => {
+  const left = [{ tool: 't', summary: 'Cancel *all*', cause: 'sign_in' as const }];
+  expect(leftOutInWords({ made: [], left_out: left }, world.services.texts.in())).toContain(
+    'Cancel \\*all\\*',
+  );
 });
 
 it('says nothing about writes if there were none', async () => {

@@ -137,6 +137,11 @@ describe('run-agent', () => {
     expect(context).toMatchObject({ session_id: 's', user_id: 'visitor', acts_for: person('ada') });
     // The session is stored with the turn, so it cannot be found in the store yet.
     expect(await (context as RequestContext | null)?.readSession()).toBe(turn.session);
+    // Afterward it may end at any time, for example by an operator's command.
+    const owned = aSession(world.clock.now(), { session_id: 's', owner: person('ada') });
+    await runStep(world, runAgent, resolved(NOBODY, { session: owned, changes: {} }));
+    expect(context).toMatchObject({ acts_for: null });
+    expect(await (context as RequestContext | null)?.readSession()).toBeNull();
   });
 
   describe('the memory of a run', () => {
@@ -197,6 +202,10 @@ describe('run-agent', () => {
       expect(await runWith(ADA, phone({ text: 'tea?', shared: true }))).toEqual(NOTHING);
       expect(await runWith(NOBODY, phone({ text: 'tea?', shared: true }))).toEqual(NOTHING);
       expect(await runWith(ADA, { message: aMessage({ text: 'tea?', shared: true }) })).toEqual(NOTHING);
+      // Neither is the journal.
+      expect(seen?.tools.map(({ name }) => name)).not.toContain('my_actions');
+      await runWith(ADA);
+      expect(seen?.tools.map(({ name }) => name)).toContain('my_actions');
     });
   });
 
@@ -215,16 +224,21 @@ describe('run-agent', () => {
 
   it('ends the run with the text so far if the person stops it', async () => {
     const stop = new Cancellation();
+    let hasLeft = false;
     run = async function* ({ signal }) {
-      yield 'So far, ';
-      yield* hanging(signal);
+      try {
+        yield 'So far, ';
+        yield* hanging(signal);
+      } finally {
+        hasLeft = true;
+      }
     };
     const asked = runStep(world, runAgent, resolved(NOBODY, { stopped: stop }));
     await tick();
     stop.end(() => new Error('stopped'));
     const { turn, line } = await asked;
     expect(turn).toMatchObject({ reply: turn.outlet.told.join('').replace('text ', ''), stopped: true });
-    expect(line.reason).toBe('stopped');
+    expect([line.reason, hasLeft]).toEqual(['stopped', true]);
   });
 
   it('starts no run if the person has already stopped it', async () => {
@@ -429,8 +443,10 @@ describe('the writes of a run', () => {
   it('are given to the next run of the same message', async () => {
     await runWith(DONE);
     expect(seen?.already_done).toEqual([]);
-    await runWith(DONE);
+    const again = await runWith(DONE);
     expect(seen?.already_done).toMatchObject([{ summary: 'Cancel *order* 7', outcome: 'done' }]);
+    // Nobody knows what the earlier run has read.
+    expect(again.run_record.tainted).toBe(true);
     expect(await world.store.actions.list({ limit: 10 })).toHaveLength(1);
   });
 

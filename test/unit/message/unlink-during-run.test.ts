@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
+import { findSendersLink } from '../../../src/daemon/linking/find-link.ts';
 import { link, removeLink, unlink } from '../../../src/daemon/linking/links.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { TELEX } from '../../support/later-services.ts';
@@ -11,12 +12,16 @@ const unlinked = (world: ConfirmationWorld) => unlink(world.services, TELEX, 'ad
 const removed = (world: ConfirmationWorld) => removeLink(world.services, TELEX, 'ada', 'operator');
 const linkedTo = (sub: string) => async (world: ConfirmationWorld) =>
   link(world.services, TELEX, 'ada', await token({ sub }));
+/** A message of the platform's user, who has this other id. */
+const seenAs = (alias_id: string) => (world: ConfirmationWorld) =>
+  findSendersLink(world.services, TELEX, { user_id: 'ada', alias_id });
 
 describe('a link that changes during a run', () => {
   let world: ConfirmationWorld;
   beforeEach(async () => {
     world = await ConfirmationWorld.open({ tool: { effect: 'read', confirm: 'never', credentials: 'user' } });
     await linkedTo('ada')(world);
+    await seenAs('first owner')(world);
   });
 
   /** The persons for whom two calls of one run were made, with a change between them. */
@@ -40,6 +45,7 @@ describe('a link that changes during a run', () => {
     ['an administrator removes the link', removed, false],
     ['somebody else is linked', linkedTo('bert'), false],
     ['somebody else is linked, in a group', linkedTo('bert'), true],
+    ['the platform gives the user id to somebody else', seenAs('next owner'), false],
   ])('keeps the token from the next call: %s', async (_what, change, shared) => {
     expect(await callTwice(change, shared)).toEqual({ persons: ['ada'], answers: [true, false] });
   });
@@ -60,7 +66,9 @@ it('a confirmed action is not carried out if its link was removed while the answ
     await removed(world);
     return take(...given);
   };
+  const id = world.asked;
   const [reply] = await world.write('yes');
   expect(world.calls).toEqual([]);
+  expect(await world.store.actions.ofQuestion(id)).toMatchObject([{ state: 'withdrawn' }]);
   expect(reply).toMatch(/sign-in|sign in|signed in/i);
 });

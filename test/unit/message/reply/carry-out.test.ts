@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { ownerOfPerson, type PersonKey } from '../../../../src/daemon/identity/identity.ts';
 import { carryOut } from '../../../../src/daemon/message/reply/carry-out.ts';
+import { ClaimLost } from '../../../../src/daemon/store/failures.ts';
 import { Cancellation } from '../../../../src/daemon/time/time-limit.ts';
 import { actionTextRecord } from '../../../../src/daemon/tools/journal/action-record.ts';
 import { TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
@@ -123,6 +124,68 @@ describe('a call that an earlier run may have made', () => {
     const { carriedOut, stored } = await resume(null, null, async () => sent);
     if (state === 'unknown') expect(carriedOut).toMatchObject(UNKNOWN);
     expect(stored).toMatchObject({ state, attempt: 2 });
+  });
+
+  /** Carries out an action whose arguments are these as they are stored. The tool must not be called. */
+  async function carryOutStored(
+    args: string,
+    {
+      resumed,
+      repeat = 'gone',
+      changed = false,
+    }: { resumed: boolean; repeat?: 'started' | 'gone' | 'lost'; changed?: boolean },
+  ) {
+    const { services } = await stepWorld();
+    services.store.actions.settle = async () => 'settled';
+    const source = sourceOf({ credentials: 'none' });
+    const send = () => Promise.reject(new Error('the call was made'));
+    const tool = toolOf({ source, effect: 'write', idempotent: true, send });
+    const log = collectLog().log;
+    services.tools = createRegistry([fixedSource(source, [tool])], { access: accessTo(API), log });
+    const stopped = new Cancellation();
+    stopped.end(() => new Error('stopped'));
+    const finished: unknown[] = [];
+    const asked: unknown[] = [];
+    const confirmation = { ask: async (call: { args: unknown }) => void asked.push(call.args) };
+    const journal = {
+      repeat: async () => repeat,
+      finish: async (...given: unknown[]) => void finished.push(given),
+    };
+    const action = anAction({ action_id: 'a', tool: 'look', args, person: null });
+    const carriedOut = await carryOut(
+      { ...action, started_at: resumed ? 1 : null } as never,
+      changed,
+      { stopped, claim: {}, key: null, turn_id: 't', principal: { person: null } } as never,
+      services,
+      { tools: aToolRun({ confirmation: confirmation as never }), journal: journal as never },
+    );
+    return { carriedOut, finished, asked };
+  }
+
+  it('is not repeated if another run of the message has repeated it, or has the claim of the message', async () => {
+    const { carriedOut, finished } = await carryOutStored('{}', { resumed: true, repeat: 'gone' });
+    expect(carriedOut).toMatchObject(UNKNOWN);
+    expect(finished).toEqual([]);
+    const lost = carryOutStored('{}', { resumed: true, repeat: 'lost' });
+    await expect(lost).rejects.toBeInstanceOf(ClaimLost);
+  });
+
+  it('is not made after one whose arguments have changed, but the person is asked about it again', async () => {
+    const { carriedOut, asked } = await carryOutStored('{}', { resumed: false, changed: true });
+    expect(carriedOut).toBe('changed');
+    expect(asked).toEqual([{}]);
+  });
+
+  it('is not made if no key opens its arguments, and is recorded: as unknown if it may have been made before', async () => {
+    const unreadable = 'sealed.v1.keykey_1.AAAA';
+    const first = await carryOutStored(unreadable, { resumed: false });
+    expect(first.carriedOut).toMatchObject({
+      told: { answer: { ok: false, message: expect.stringContaining('Nothing was done') } },
+    });
+    expect(first.finished).toEqual([['a', { state: 'failed', status: null, answer: null }]]);
+    const again = await carryOutStored(unreadable, { resumed: true, repeat: 'started' });
+    expect(again.carriedOut).toMatchObject(UNKNOWN);
+    expect(again.finished).toEqual([['a', { state: 'unknown', status: null, answer: null }]]);
   });
 
   it.each([
