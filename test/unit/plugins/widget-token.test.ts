@@ -49,6 +49,8 @@ describe('the token that the widget gets from the site', () => {
 
   it.each([null, undefined, ''])('may be %j, which means that nobody is signed in', async (answer) => {
     expect(await new TokenSource(() => answer, null).current()).toBeNull();
+    // Also after somebody was.
+    expect(await new TokenSource(() => answer, lasting(3600)).renew()).toBeNull();
   });
 
   it('is requested once, however many callers wait for it', async () => {

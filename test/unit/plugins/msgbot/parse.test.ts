@@ -293,6 +293,18 @@ describe('a command', () => {
     });
     expect(edited('/start')).toEqual(nothing('an edited command'));
   });
+
+  it('names the bot in upper or lower case', () => {
+    const { message: base } = sample('supergroup-command') as { message: object };
+    const update = { update_id: 1, message: { ...base, text: '/weather@AGENTD_Bot London', entities: [] } };
+    expect(parse(update, BOT)).toMatchObject(message('/weather London', 'msgbot:-1005550200'));
+  });
+
+  it('without a time of the edit is still an edit, not another message', () => {
+    const { edited_message } = sample('private-edited') as { edited_message: object };
+    const update = { update_id: 1, edited_message: { ...edited_message, edit_date: undefined } };
+    expect(parse(update, BOT)).toMatchObject(edit('5550111', '101', 'Where is my order A-1002?'));
+  });
 });
 
 describe('a sender', () => {

@@ -5,11 +5,14 @@ import type {
   Channel,
   ChannelRequest,
   IncomingMessage,
+  PushChannel,
   PushScope,
 } from '../../../../src/channel/index.ts';
+import { pressPayload } from '../../../../src/channel/payload.ts';
+import type { PressOutcome } from '../../../../src/channel/scope.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
 import { sample } from './samples.ts';
-import { platformScope } from './scope.ts';
+import { type Called, platformScope } from './scope.ts';
 
 const SECRET = 'webhook-secret-of-the-tests';
 /** The only link code that somebody has made. */
@@ -25,6 +28,14 @@ let codes: IncomingMessage[];
 let unlinked: [user: string, message_id: string | undefined][];
 let now: number;
 let channel: Channel;
+/** Whether nothing can be stored. */
+let isDown: boolean;
+/** Why a link is refused; null if it is made. */
+let refusal: string | null;
+/** What a press of a button leads to. */
+let pressed: PressOutcome;
+/** The calls of the platform's API. */
+let calls: Called[];
 
 beforeEach(() => {
   said = [];
@@ -35,29 +46,50 @@ beforeEach(() => {
   zone = {};
   unlinked = [];
   codes = [];
+  isDown = false;
+  refusal = null;
   now = 1_795_290_000_000;
   // The platform is down, so the name of the bot stays unknown.
-  const { scope } = platformScope(() => new Response('', { status: 503 }));
+  const platform = platformScope(() => new Response('', { status: 503 }));
+  const { scope } = platform;
+  calls = platform.calls;
+  pressed = { outcome: 'enqueued' };
   const members: Partial<PushScope> = {
     now: () => now,
     problem: (code, detail) => new AgentdError(code, detail),
     async enqueue(messages) {
+      expectStore();
       accepted.push(...messages);
       return messages.map(() => 'kept');
     },
-    edit: async () => true,
-    rate: async (reaction) => rated.push(reaction) > 0,
+    async edit() {
+      expectStore();
+      return true;
+    },
+    async press() {
+      expectStore();
+      return pressed;
+    },
+    async rate(reaction) {
+      expectStore();
+      return rated.push(reaction) > 0;
+    },
     async notify(reply_to, text, { message_id, throttle_key } = {}) {
+      expectStore();
       said.push({ reply_to, text, message_id });
       hints.push(throttle_key);
     },
     links: {
       async link(user_id, token, { message_id } = {}) {
+        if (refusal !== null) return { linked: false, reason: refusal, held: false };
         linked.push([user_id, token, message_id]);
         const expires_at = now + 60_000;
         return { linked: true, user_id: 'ada', email: 'a`d\na@example.com', expires_at, ...zone };
       },
-      takeCode: async (message) => codes.push(message) > 0 && message.text.includes(CODE),
+      async takeCode(message) {
+        expectStore();
+        return codes.push(message) > 0 && message.text.includes(CODE);
+      },
       unlink: async (user_id, { message_id } = {}) => unlinked.push([user_id, message_id]) > 0,
       unlinkPerson: async () => ({ outcome: 'none' }),
     },
@@ -69,10 +101,14 @@ let rated: AnswerReaction[];
 /** The time zone in the token, if it names one. */
 let zone: { timezone?: string };
 
-/** Delivers a signed update. */
-async function receive(update: object): Promise<void> {
+function expectStore(): void {
+  if (isDown) throw new Error('the store is out of reach');
+}
+
+/** Delivers an update, signed unless another secret is given. */
+async function receive(update: object, secret: string | undefined = SECRET): Promise<void> {
   const request: Partial<ChannelRequest> = {
-    headers: { 'x-telegram-bot-api-secret-token': SECRET },
+    headers: { 'x-telegram-bot-api-secret-token': secret },
     json: () => update as Record<string, unknown>,
   };
   await channel.routes[0]?.handle(request as ChannelRequest);
@@ -84,6 +120,57 @@ function altered(name: string, members: object): object {
   return { ...rest, message: { ...message, ...members } };
 }
 
+describe('an update', () => {
+  it.each(['', `${SECRET}x`])('is refused, and nothing is stored, with the secret "%s"', async (secret) => {
+    for (const name of ['private-text', 'private-command', 'message-reaction', 'callback-query'])
+      await expect(receive(sample(name), secret)).rejects.toMatchObject({ code: 'invalid_signature' });
+    expect([accepted, said, linked, rated, codes]).toEqual([[], [], [], [], []]);
+  });
+
+  it.each([
+    ...['private-text', 'private-edited', 'private-command', 'private-sticker'],
+    ...['supergroup-reply-to-other', 'message-reaction'],
+  ])('is not acknowledged before it is stored, so that the platform delivers it again: %s', async (name) => {
+    isDown = true;
+    await expect(receive(sample(name))).rejects.toThrow('out of reach');
+  });
+
+  const press = () => {
+    const { callback_query } = sample('callback-query') as { callback_query: object };
+    const data = pressPayload('a'.repeat(22), true);
+    return receive({ update_id: 1, callback_query: { ...callback_query, data } });
+  };
+
+  it('with the press of a button is not acknowledged before it is stored, either', async () => {
+    isDown = true;
+    await expect(press()).rejects.toThrow('out of reach');
+  });
+
+  it('with a press that counts for nothing says so to the person who pressed, and to nobody else', async () => {
+    pressed = { outcome: 'refused', text: 'Only the person who was asked can answer.' };
+    await press();
+    const answers = () => calls.filter(({ method }) => method === 'answerCallbackQuery');
+    await vi.waitFor(() => expect(answers()).toHaveLength(1));
+    expect(answers()[0]?.payload).toMatchObject({
+      ...{ callback_query_id: '4382bfdwdsb323b2d9', show_alert: true },
+      text: 'Only the person who was asked can answer.',
+    });
+    expect(said).toEqual([]);
+  });
+});
+
+describe('the private chat of a person', () => {
+  it('has the id of the person, and a group is none', () => {
+    const push = channel as PushChannel;
+    expect(push.privateChat?.('5550111')).toEqual({ chat: 5550111 });
+    for (const group of ['-5550200', '', 'ada', '0x5']) expect(push.privateChat?.(group)).toBeNull();
+    const session = { thread_id: 'msgbot:5550111', channel_id: '5550111' };
+    expect(push.privateSession?.('5550111', 'msgbot:-5550200')).toEqual(session);
+    expect(msgbot.linking?.idsOf?.(' 5550111 ')).toEqual(['5550111']);
+    expect(['-5550200', '@ada', ''].map((id) => msgbot.linking?.idsOf?.(id))).toEqual([[], [], []]);
+  });
+});
+
 describe('signing in', () => {
   it('links the sender, and the answer requests the deletion of the message', async () => {
     await receive(altered('private-command', { text: '/service_auth a.b.c' }));
@@ -94,6 +181,14 @@ describe('signing in', () => {
         text: '✅ You are signed in here as `ada@example.com`, until 2026-11-21 19:41 UTC.',
         message_id: '5550111:103',
       },
+    ]);
+  });
+
+  it('that fails requests the deletion of the message, too', async () => {
+    refusal = 'Token Expired';
+    await receive(altered('private-command', { text: '/service_auth a.b.c' }));
+    expect(said).toMatchObject([
+      { reply_to: { deletes: 103 }, text: expect.stringMatching(/^❌ .*Token Expired/) },
     ]);
   });
 
@@ -114,7 +209,8 @@ describe('signing in', () => {
     ]);
     const { message } = sample('private-forwarded-command') as { message: object };
     await receive({ update_id: 1, message: { ...message, forward_origin: undefined } });
-    expect(linked).toEqual([]);
+    await receive({ update_id: 2, message: { ...message, text: '/service_auth off' } });
+    expect([linked, unlinked]).toEqual([[], []]);
   });
 
   it('is refused in a group: nothing is linked or revealed, and the answer requests the deletion of a token', async () => {
