@@ -93,13 +93,9 @@ export interface AgentTurn {
   /** Report the beginning and the end of every language model call here. */
   meter: ModelMeter;
   /**
-   * The action that the person has just confirmed. The daemon has made the call: tell the person its outcome. Null if
-   * nothing was confirmed. If the person has confirmed several, this is all of them in one: `ok` only if all succeeded.
-   */
-  confirmed: ConfirmedAction | null;
-  /**
-   * The actions that the person has just confirmed, in their order; empty if nothing was confirmed. After an action that
-   * failed or whose outcome is unknown, the rest was not made, and the answers say so.
+   * The actions that the person has just confirmed, in their order; empty if nothing was confirmed. The daemon has made
+   * the calls: tell the person their outcome. After an action that failed or whose outcome is unknown, the rest was not
+   * made, and the answers say so.
    */
   confirmed_actions: readonly ConfirmedAction[];
   /**

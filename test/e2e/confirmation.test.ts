@@ -24,13 +24,14 @@ import { post } from '../support/webchat.ts';
 const RUNTIME = `
 export default {
   apiVersion: 1,
-  async *run({ text, tools, confirmed }) {
+  async *run({ text, tools, confirmed_actions }) {
     const [, whose, id] = /^(mine|ours|bound) (\\S+)$/.exec(text) ?? [];
     const list = /^list (.+)$/.exec(text)?.[1].split(' ') ?? [];
     const cancel = tools.find(({ name }) => name === 'ours_cancelOrder');
     for (const one of list) await cancel.call({ id: one, body: { reason: 'late' } });
     if (list.length > 0) yield 'I ask you.';
-    else if (confirmed) yield 'It was done: ' + JSON.stringify(confirmed.answer);
+    else if (confirmed_actions.length > 0)
+      yield 'It was done: ' + confirmed_actions.map(({ answer }) => JSON.stringify(answer)).join(', ');
     else if (whose) {
       const answer = await tools.find(({ name }) => name === whose + '_cancelOrder').call({ id, body: { reason: 'late' } });
       yield answer.ok ? 'I ask you.' : answer.message;

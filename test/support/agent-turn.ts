@@ -20,7 +20,6 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     channel: { name: 'webchat', markdown: 'commonmark' },
     app_name: 'agentd',
     tools: [],
-    confirmed: null,
     confirmed_actions: [],
     waiting: [],
     already_done: [],

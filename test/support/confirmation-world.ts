@@ -243,8 +243,9 @@ export class ConfirmationWorld {
     // Each run takes time, so that a message that is sent during the run is earlier than its reply.
     this.clock.moveTo(this.clock.now() + 1);
     if (this.fails) throw new Error('broken');
-    if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
-    else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;
+    const answers = turn.confirmed_actions.map(({ answer }) => JSON.stringify(answer));
+    if (answers.length > 0 && this.afterwards) yield* this.afterwards(turn);
+    else if (answers.length > 0) yield `Result: ${answers.join(', ')}`;
     else if (turn.text.startsWith('cancel ')) yield* this.#cancel(turn);
     else if (this.otherwise) yield* this.otherwise(turn);
     else yield `You said: ${turn.text}`;

@@ -16,7 +16,8 @@ const RUNTIME = `export default {
   async *run(turn) {
     const tools = turn.tools.map(({ name }) => name).sort().join(',');
     if (turn.text === 'write') await turn.tools.find(({ name }) => name === 'pay')?.call({});
-    const done = turn.confirmed ? turn.confirmed.answer.ok : '-';
+    const [confirmed] = turn.confirmed_actions;
+    const done = confirmed ? confirmed.answer.ok : '-';
     yield [turn.agent, tools, turn.history.length, done].join(' ');
   },
 };`;

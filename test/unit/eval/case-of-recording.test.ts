@@ -29,7 +29,6 @@ function aRun(given: Partial<Given>, tool_calls: RecordedRun['tool_calls'] = [])
       ...{ sign_in_expired: false, claimed: {}, speaker: 'visitor', shared: false, app_name: 'agentd' },
       ...{
         channel: { name: 'webchat', markdown: 'commonmark' },
-        confirmed: null,
         confirmed_actions: [],
         waiting: [],
         already_done: [],

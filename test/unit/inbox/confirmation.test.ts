@@ -519,7 +519,7 @@ describe('after a process died during a confirmation, the next process', () => {
     await world.settle();
     expect(world.sent.at(-1)?.text).toContain('not known whether it was done');
     expect(world.calls).toEqual([]);
-    expect(world.turns.at(-1)?.confirmed).toMatchObject({ summary: 'Cancel order "1004"' });
+    expect(world.turns.at(-1)?.confirmed_actions).toMatchObject([{ summary: 'Cancel order "1004"' }]);
   });
 
   it('makes the call if it had not begun', async () => {
@@ -550,7 +550,7 @@ describe('after a process died during a confirmation, the next process', () => {
     await signIn('ada', 'bert');
     await world.settle();
     expect(world.sent.at(-1)?.text).toBe('You said: yes');
-    expect(world.turns.at(-1)?.confirmed).toBeNull();
+    expect(world.turns.at(-1)?.confirmed_actions).toEqual([]);
     expect(world.calls).toEqual([]);
   });
 

@@ -278,7 +278,7 @@ describe('a question that needs sign-in, in a private chat', () => {
   it('does not wait if it is the answer to a question of the daemon', async () => {
     await start();
     const words = agent.run;
-    agent.run = (turn) => words(turn.confirmed ? { ...turn, text: 'orders' } : turn);
+    agent.run = (turn) => words(turn.confirmed_actions.length > 0 ? { ...turn, text: 'orders' } : turn);
     onTestFinished(() => {
       agent.run = words;
     });

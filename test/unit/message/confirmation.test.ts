@@ -491,11 +491,13 @@ describe('after a confirmation', () => {
     await world.say('yes', { token: ada });
     expect(world.turns.at(-1)).toMatchObject({
       text: 'yes',
-      confirmed: {
-        tool: 'cancel_order',
-        summary: 'Cancel order "1004" (reason: "late")',
-        answer: { ok: true, result: { ok: true } },
-      },
+      confirmed_actions: [
+        {
+          tool: 'cancel_order',
+          summary: 'Cancel order "1004" (reason: "late")',
+          answer: { ok: true, result: { ok: true } },
+        },
+      ],
     });
   });
 

@@ -1,4 +1,4 @@
-import type { AgentTurn, ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
+import type { AgentTurn } from '../../../agent/index.ts';
 import { type RequestContext, RunTaint } from '../../agent/context.ts';
 import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts';
 import type { RunRecorder } from '../../agent/run-recorder.ts';
@@ -268,7 +268,6 @@ export async function agentTurn(
     channel: { name: message.platform, markdown: turn.channel.markdown },
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools.tools(), tools),
-    confirmed: inOne(confirmed_actions),
     confirmed_actions,
     waiting: waitingActions(turn, services),
     already_done: journal.alreadyDone,
@@ -290,24 +289,6 @@ function waitingActions({ open }: Runnable, { seal }: Pick<Services, 'seal'>): A
     tool: action.tool,
     summary: recordedSummary(seal, action),
   }));
-}
-
-/** Several actions as one, for runtimes that read only `confirmed`. */
-function inOne(actions: readonly ConfirmedAction[]): ConfirmedAction | null {
-  const [first] = actions;
-  if (first === undefined || actions.length === 1) return first ?? null;
-  const answers = actions.map(({ answer }) => answer);
-  return {
-    tool: first.tool,
-    summary: actions.map(({ summary }, index) => `${index + 1}. ${summary}`).join(' '),
-    answer: answers.every(({ ok }) => ok)
-      ? { ok: true, result: answers.map((answer) => (answer.ok ? answer.result : null)) }
-      : { ok: false, message: answers.map(formatAnswer).join(' ') },
-  };
-}
-
-function formatAnswer(answer: ToolAnswer, index: number): string {
-  return `${index + 1}. ${answer.ok ? 'Done.' : answer.message}`;
 }
 
 function toPrincipal({ sub, tenant_id, roles = [] }: Claims): AgentTurn['principal'] {
