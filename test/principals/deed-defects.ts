@@ -122,8 +122,8 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/message/reply/open-question.ts',
-        from: 'const isLast = counts && (actions[0].repeats ?? 0) + 1 >= REPLIES_MAX;',
-        to: 'const isLast = counts && (actions[0].repeats ?? 0) + 1 > REPLIES_MAX;',
+        from: 'const isLast = counts && repeats + 1 >= REPLIES_MAX;',
+        to: 'const isLast = counts && repeats + 1 > REPLIES_MAX;',
       },
     ],
   },

@@ -243,13 +243,8 @@ function isOutdated({ tool, tool_digest }: Action, { tools }: Uses): boolean {
 }
 
 function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestion {
-  const [first] = actions;
-  return {
-    id: toQuestionId(first),
-    actions,
-    expires_at: first.expires_at ?? accepted_at,
-    counts: first.seen_replies?.some(({ at }) => at <= accepted_at) === true,
-  };
+  const counts = actions[0].seen_replies?.some(({ at }) => at <= accepted_at) === true;
+  return { actions, counts };
 }
 
 function collectFacts(turn: Turn, services: Uses): Omit<AnswerFacts, 'says' | 'names_action'> {

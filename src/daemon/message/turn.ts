@@ -206,11 +206,8 @@ export interface Settled {
 
 /** A question that waits for an answer. */
 export interface OpenQuestion {
-  id: string;
   /** In their order. */
   actions: readonly [Action, ...Action[]];
-  /** When the actions expire, ms since the epoch. */
-  expires_at: number;
   /** Whether the message was accepted after the question was asked, so that it could have answered it. */
   counts: boolean;
 }

@@ -109,7 +109,7 @@ describe('a message that neither confirms nor declines', () => {
       summary: string,
       { actions = [action], seal = services.seal }: Partial<OpenQuestion & { seal: Seal }> = {},
     ) => {
-      const open: OpenQuestion = { id, actions, expires_at: 0, counts: true };
+      const open: OpenQuestion = { actions, counts: true };
       const tools = services.tools.tools().map((tool) => ({ ...tool, summary }));
       const uses = { seal, tools: { tools: () => tools } };
       return chooseEnd({ open, texts: services.texts.in() }, null, uses);

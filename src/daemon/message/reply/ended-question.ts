@@ -61,7 +61,7 @@ export function decisionInWords(
     return outcome === 'started' ? 'unknown' : outcome === 'confirmed' ? 'withdrawn' : outcome;
   });
   if (first === undefined || outcomes.includes('pending')) return null;
-  const decided = actions.map(({ answered_at, started_at }) => answered_at ?? started_at ?? Infinity);
+  const decided = actions.map(({ answered_at = Infinity }) => answered_at);
   const at = Math.min(...decided);
   const { texts, timezone, who } = reading;
   if (at === Infinity)

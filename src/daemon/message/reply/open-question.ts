@@ -1,4 +1,5 @@
 import type { Seal } from '../../identity/seal.ts';
+import { toQuestionId } from '../../store/actions/actions.ts';
 import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import {
   actingAs,
@@ -47,11 +48,13 @@ export function chooseEnd(
   uses: Uses,
 ): End {
   if (open === null) return { notice: '', about_open: null, question: kept };
-  const { id, actions, expires_at, counts } = open;
+  const { actions, counts } = open;
+  const [{ expires_at, repeats = 0 }] = actions;
+  const id = toQuestionId(actions[0]);
   const action = escapeMarkdown(actions.map((one) => recordedSummary(uses.seal, one)).join('; '));
   if (kept !== null)
     return { notice: texts.say('confirm_replaced', { action }), about_open: null, question: kept };
-  const isLast = counts && (actions[0].repeats ?? 0) + 1 >= REPLIES_MAX;
+  const isLast = counts && repeats + 1 >= REPLIES_MAX;
   const questions = isLast ? null : sameQuestions(open, uses);
   if (questions === null) {
     const notice = texts.say('confirm_withdrawn', { action });
