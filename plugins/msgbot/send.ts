@@ -37,13 +37,8 @@ interface Target {
   locale: string | null;
 }
 
-let renderer: Promise<typeof import('./render.ts')> | undefined;
-
 /** Loads what renders a reply, which only a daemon with this channel needs. */
-export function loadRenderer(): Promise<typeof import('./render.ts')> {
-  renderer ??= import('./render.ts');
-  return renderer;
-}
+export const loadRenderer = () => import('./render.ts');
 
 /** Sends replies and notices. */
 export class Sender {

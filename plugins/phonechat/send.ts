@@ -11,13 +11,8 @@ import type { Graph } from './api.ts';
 /** Timeout for all parts of one reply, in ms. The daemon waits longer, so two attempts never overlap. */
 const REPLY_MS = 50_000;
 
-let renderer: Promise<typeof import('./render.ts')> | undefined;
-
 /** Loads what renders a reply, which only a daemon with this channel needs. */
-export function loadRenderer(): Promise<typeof import('./render.ts')> {
-  renderer ??= import('./render.ts');
-  return renderer;
-}
+export const loadRenderer = () => import('./render.ts');
 
 /** Sends replies, each as one or more messages. */
 export class Sender {

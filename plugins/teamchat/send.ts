@@ -12,13 +12,8 @@ import { isId, isTimestamp } from './parse.ts';
 import type { Part } from './render.ts';
 import { TEXTS } from './texts.ts';
 
-let renderer: Promise<typeof import('./render.ts')> | undefined;
-
 /** Loads what renders a reply, which only a daemon with this channel needs. */
-export function loadRenderer(): Promise<typeof import('./render.ts')> {
-  renderer ??= import('./render.ts');
-  return renderer;
-}
+export const loadRenderer = () => import('./render.ts');
 
 /** Maximum number of users whose direct messages are remembered. */
 const DIRECT_MAX = 10_000;
