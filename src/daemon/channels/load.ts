@@ -1,11 +1,11 @@
 import { namesMeant, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { checkPlugin } from '../../channel/check-plugin.ts';
-import type { Refusal } from '../../channel/fit.ts';
+import { type Refusal, unfit } from '../../channel/fit.ts';
 import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';
-import { checkDefaults } from './check-defaults.ts';
+import { readValue } from '../settings/value.ts';
 import { bundledPlugins, importPlugin } from './import-plugin.ts';
 import { provideContracts } from './modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from './modules/locate-module.ts';
@@ -251,4 +251,21 @@ function isReserved(name: string): boolean {
 /** An active channel, with the values of its settings. */
 export interface ConfiguredChannel extends LoadedPlugin {
   settings: ChannelSettings;
+}
+
+const NATIVE: Readonly<Record<string, string>> = {
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  list: 'object',
+};
+
+/** Checks that the default of each setting is a value that an operator could also set. */
+function checkDefaults({ settings }: ChannelPlugin): Refusal[] {
+  return settings.flatMap((record) => {
+    const { name, kind, default: value } = record;
+    if (value === undefined || (typeof value === (NATIVE[kind] ?? 'string') && readValue(record, value).ok))
+      return [];
+    return [unfit(`\`default\` of ${name}`, `a value of the kind ${kind}, within its bounds`, value)];
+  });
 }
