@@ -18,13 +18,12 @@ import type { Answered, Runnable } from './turn.ts';
 export const runAgent: Step<Runnable, Answered> = {
   name: 'run-agent',
   async run(turn, services: RunServices, line) {
-    const { settlement, open } = turn;
+    const { settlement } = turn;
     if (settlement.ends) {
       const stopped = isStopped(turn);
       line.reason = stopped ? 'stopped' : 'no_run_needed';
-      const unanswered = { ...turn, open: open && { ...open, counts: false } };
       return {
-        ...withoutAgent(stopped ? [] : [settlement.notice], unanswered, null, services),
+        ...withoutAgent(stopped ? [] : [settlement.notice], turn, null, services),
         ...{ history: null, usage: null },
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },

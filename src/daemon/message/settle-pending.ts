@@ -172,14 +172,15 @@ async function settle(
     ({ actions: [first], verdict }) =>
       first.principal === facts.confirmer && (verdict === 'left' || verdict === 'sign_in'),
   );
-  const open = left ? openQuestion(left.actions, turn) : null;
   const verdict = chosen?.verdict ?? judged.at(0)?.verdict;
   if (verdict !== undefined) line.reason = REASONS[verdict];
-  if (chosen) return { settlement: await settleAnswered(chosen, turn, services, texts, line), open };
   const named = turn.message.confirm?.id;
-  const settlement =
-    named === undefined ? lapsedAnswer(turn, texts, line) : gone(named, turn, texts, services, line);
-  return { settlement: await settlement, open };
+  const settlement = chosen
+    ? await settleAnswered(chosen, turn, services, texts, line)
+    : named === undefined
+      ? lapsedAnswer(turn, texts, line)
+      : await gone(named, turn, texts, services, line);
+  return { settlement, open: left ? openQuestion(left.actions, settlement, turn) : null };
 }
 
 /** A question that waits, and what the message means for it. */
@@ -242,9 +243,9 @@ function isOutdated({ tool, tool_digest }: Action, { tools }: Uses): boolean {
   return found !== undefined && digestRecord(found) !== tool_digest;
 }
 
-function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestion {
-  const counts = actions[0].seen_replies?.some(({ at }) => at <= accepted_at) === true;
-  return { actions, counts };
+function openQuestion(actions: AskedActions, { ends }: Settlement, { accepted_at }: Turn): OpenQuestion {
+  const isLater = actions[0].seen_replies?.some(({ at }) => at <= accepted_at) === true;
+  return { actions, counts: isLater && !ends };
 }
 
 function collectFacts(turn: Turn, services: Uses): Omit<AnswerFacts, 'says' | 'names_action'> {

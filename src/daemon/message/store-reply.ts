@@ -1,6 +1,6 @@
 import { type ErrorCode, StoreUnavailable } from '../errors.ts';
 import type { StoredTurn } from '../session/session.ts';
-import type { NewPendingAction } from '../store/actions/actions.ts';
+import { type NewPendingAction, toQuestionId } from '../store/actions/actions.ts';
 import { ClaimLost, CommitUnknown } from '../store/failures.ts';
 import { ANONYMOUS_ANSWER_MS, clientOfKey } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/sessions/turns.ts';
@@ -16,6 +16,7 @@ import type {
   Deduplicated,
   Locked,
   Resolved,
+  Settled,
   Stored,
 } from './turn.ts';
 import { answeredTrace } from './turn-trace.ts';
@@ -33,7 +34,7 @@ function chooseAnswerTtl(key: string): number {
   return clientOfKey(key) === null ? ANSWER_TTL_MS : ANONYMOUS_ANSWER_MS;
 }
 
-type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
+type Turn = Answering & Deduplicated & Locked & Resolved & Pick<Settled, 'open'> & Answered;
 
 /**
  * Stores everything that the turn changes in one commit, before anything is sent, so that an answer survives a crash.
@@ -126,10 +127,14 @@ function pendingActions(
 
 /** What the reply says about a question that was open before. Nothing if there was none, or its reader is not known. */
 function replyToAsked(turn: Turn): Pick<TurnChanges, 'reply_to_asked'> {
-  const { begun, about_open, outlet, turn_id } = turn;
+  const { begun, open, asked, stopped, outlet, turn_id } = turn;
   const principal = identifyConfirmer(turn);
   if (principal === null || begun.pending.length + begun.lapsed.length === 0) return {};
-  const { repeats, withdraws } = about_open ?? { repeats: null, withdraws: null };
+  const question_id = open && toQuestionId(open.actions[0]);
+  const isRepeated = open !== null && question_id !== null && asked?.pending.length === 0;
+  const repeats = isRepeated ? { question_id, counts: open.counts } : null;
+  // The reply of a stopped run says nothing about it. If the reply asks something else, that replaces it.
+  const withdraws = stopped || asked !== null ? null : question_id;
   const sent_by = outlet.leaves === null ? turn_id : null;
   return { reply_to_asked: { principal, sent_by, repeats, withdraws } };
 }

@@ -9,7 +9,7 @@ import type { Usage } from '../agent/model-meter.ts';
 import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
-import type { Action, ReplyToAsked } from '../store/actions/actions.ts';
+import type { Action } from '../store/actions/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims/claims.ts';
 import type { Rerun, SignInHint, StoredQuestion } from '../store/inbox/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/sessions/turns.ts';
@@ -208,7 +208,10 @@ export interface Settled {
 export interface OpenQuestion {
   /** In their order. */
   actions: readonly [Action, ...Action[]];
-  /** Whether the message was accepted after the question was asked, so that it could have answered it. */
+  /**
+   * Whether the message was accepted after the question was asked, so that it could have answered it, and an agent
+   * replies to it.
+   */
   counts: boolean;
 }
 
@@ -243,8 +246,6 @@ export interface Answered {
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
-  /** What the reply says about the question that was open before; null if there was none. */
-  about_open: AboutOpen | null;
   /** Set if a tool said that sign-in is needed, on a platform. */
   sign_in: SignInNeeded | null;
   /** What the writes of the message did; null if there are none. */
@@ -258,8 +259,6 @@ export interface SignInNeeded {
   /** In a group, what the reply still needs. */
   hint: SignInHint | null;
 }
-
-export type AboutOpen = Pick<ReplyToAsked, 'repeats' | 'withdraws'>;
 
 /** The question at the end of a reply. `pending`, `expires_at`: as in `KeptQuestion`. */
 export interface AskedQuestion extends Pick<KeptQuestion, 'expires_at'> {

@@ -27,7 +27,7 @@ async function answered(members: object = {}) {
     run_record: { tainted: false },
     usage: null as { input_tokens: number; output_tokens: number } | null,
     asked: null as AskedQuestion | null,
-    about_open: null,
+    open: null,
     sign_in: null,
     receipts: null as Receipts | null,
     ...members,

@@ -96,7 +96,7 @@ export async function composeReply(
   }
   const asked = end?.question ? askAtEnd(reply, end.question, turn) : null;
   reply.finish();
-  return { reply: reply.text, stopped, asked, about_open: end?.about_open ?? null, sign_in, receipts };
+  return { reply: reply.text, stopped, asked, sign_in, receipts };
 }
 
 /** Adds the lines about the writes. @returns the receipts; null if nothing was written */
@@ -210,8 +210,7 @@ export function withoutAgent(
   const end = stopped ? null : chooseEnd(turn, kept, services);
   for (const paragraph of [...paragraphs, end?.notice ?? '']) if (paragraph !== '') reply.add(paragraph);
   const asked = end?.question ? askAtEnd(reply, end.question, turn) : null;
-  const about_open = end?.about_open ?? null;
-  return { reply: reply.text, stopped, asked, about_open, sign_in: null, receipts: null };
+  return { reply: reply.text, stopped, asked, sign_in: null, receipts: null };
 }
 
 /**

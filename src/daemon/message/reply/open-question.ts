@@ -16,7 +16,7 @@ import {
 import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
 import type { ToolRegistry } from '../../tools/registry.ts';
 import type { ToolArguments } from '../../tools/tool.ts';
-import type { AboutOpen, AskedQuestion, OpenQuestion, Runnable } from '../turn.ts';
+import type { AskedQuestion, OpenQuestion, Runnable } from '../turn.ts';
 import type { ReplyText } from './reply-text.ts';
 
 interface Uses {
@@ -31,7 +31,6 @@ const REPLIES_MAX = 3;
 interface End {
   /** The question that is open no longer, in CommonMark; empty if there is none. */
   notice: string;
-  about_open: AboutOpen | null;
   /** The question that the reply asks; null if it asks none. */
   question: KeptQuestion | null;
 }
@@ -47,21 +46,15 @@ export function chooseEnd(
   kept: KeptQuestion | null,
   uses: Uses,
 ): End {
-  if (open === null) return { notice: '', about_open: null, question: kept };
+  if (open === null) return { notice: '', question: kept };
   const { actions, counts } = open;
   const [{ expires_at, repeats = 0 }] = actions;
-  const id = toQuestionId(actions[0]);
   const action = escapeMarkdown(actions.map((one) => recordedSummary(uses.seal, one)).join('; '));
-  if (kept !== null)
-    return { notice: texts.say('confirm_replaced', { action }), about_open: null, question: kept };
+  if (kept !== null) return { notice: texts.say('confirm_replaced', { action }), question: kept };
   const isLast = counts && repeats + 1 >= REPLIES_MAX;
   const questions = isLast ? null : sameQuestions(open, uses);
-  if (questions === null) {
-    const notice = texts.say('confirm_withdrawn', { action });
-    return { notice, about_open: { repeats: null, withdraws: id }, question: null };
-  }
-  const about_open = { repeats: { question_id: id, counts }, withdraws: null };
-  return { notice: '', about_open, question: { id, actions: [], questions, expires_at } };
+  if (questions === null) return { notice: texts.say('confirm_withdrawn', { action }), question: null };
+  return { notice: '', question: { id: toQuestionId(actions[0]), actions: [], questions, expires_at } };
 }
 
 /** The question as it was asked. Null if it would be another one now. */
