@@ -12,7 +12,6 @@ interface UnsentReply {
 /** An action, the properties that only a pending action has, and its place in the order of storing. */
 export interface StoredAction {
   action: Action;
-  asked_by: string | null;
   /** The replies to the person that have not been sent yet, by the ids of their inbox messages. */
   unsent_replies?: readonly UnsentReply[];
   answer_ms: number;
@@ -25,13 +24,11 @@ export const ACTION: Kind<StoredAction> = {
   name: 'action',
   isSparse: true,
   expires: ({ expires_at }) => expires_at,
-  indexes: ({ action, asked_by, unsent_replies = [], serial }) => {
+  indexes: ({ action, unsent_replies = [], serial }) => {
     const { state, session_tag, turn_key, platform, user_id } = action;
     if (state !== 'pending') return [[ofTurn(turn_key), serial]];
     const entries: IndexEntry[] = [[pendingIn(session_tag), serial]];
-    const unsent = unsent_replies.map(({ message_id }) => message_id);
-    if (asked_by !== null && action.asked_at === null) unsent.push(asked_by);
-    for (const message_id of new Set(unsent)) entries.push([askedBy(message_id), serial]);
+    for (const { message_id } of unsent_replies) entries.push([askedBy(message_id), serial]);
     if (platform !== null && user_id !== null) entries.push([pendingOf(platform, user_id), serial]);
     const person = byPersonOrNull(action.person);
     if (person !== null) entries.push([pendingFor(person), serial]);

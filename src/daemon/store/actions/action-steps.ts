@@ -122,7 +122,7 @@ function start(tx: Tx, claims: RunClaims | null, action: NewAction, expires_at: 
       ...{ state: 'started', principal: null, attempt: 1, status: null, answer: null },
       ...{ asked_at: null, expires_at: null, created_at: tx.now, started_at: tx.now, finished_at: null },
     },
-    ...{ asked_by: null, answer_ms: 0, serial: tx.serial(), expires_at },
+    ...{ answer_ms: 0, serial: tx.serial(), expires_at },
   });
   return { outcome: 'started' };
 }

@@ -47,7 +47,7 @@ export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRe
           : { asked_at: null, expires_at: tx.now + unasked_ms }),
         ...{ started_at: null, finished_at: null },
       },
-      asked_by,
+      ...(asked_by === null ? {} : { unsent_replies: [{ message_id: asked_by, asks: true }] }),
       answer_ms,
       serial: tx.serial(),
       expires_at: tx.now + actionsRetentionMs,
@@ -82,9 +82,8 @@ function noteOpen(tx: Tx, stored: StoredAction, { sent_by, repeats }: ReplyToAsk
 /** Records that the reply of this inbox message was sent, and with it the question at its end, if it has one. */
 export function noteAsked(tx: Tx, message_id: string): void {
   for (const stored of waiting(tx, askedBy(message_id))) {
-    const { action, asked_by, unsent_replies = [] } = stored;
-    const asks =
-      asked_by === message_id || unsent_replies.some((one) => one.asks && one.message_id === message_id);
+    const { action, unsent_replies = [] } = stored;
+    const asks = unsent_replies.some((one) => one.asks && one.message_id === message_id);
     const isFirst = asks && action.asked_at === null;
     put(tx, stored, {
       action: {
@@ -111,8 +110,7 @@ export function noteNotice(tx: Tx, session_id: string, user_id: string): void {
 export function dropUnasked(tx: Tx, message_id: string): void {
   for (const stored of waiting(tx, askedBy(message_id))) {
     const unsent_replies = (stored.unsent_replies ?? []).filter((one) => one.message_id !== message_id);
-    const isAsked = stored.action.asked_at !== null || unsent_replies.some(({ asks }) => asks);
-    const isAskedElsewhere = isAsked || stored.asked_by !== message_id;
+    const isAskedElsewhere = stored.action.asked_at !== null || unsent_replies.some(({ asks }) => asks);
     if (isAskedElsewhere) put(tx, stored, { unsent_replies });
     else withdraw(tx, stored);
   }
@@ -128,11 +126,6 @@ function seen(tx: Tx, { action }: StoredAction, asks: boolean): Pick<Action, 'se
 /** `ActionStore.withdraw`. */
 export function withdrawActions(tx: Tx, of: WithdrawnActions): void {
   for (const stored of meantBy(tx, of)) withdraw(tx, stored);
-}
-
-/** Withdraws the pending actions of a session that ends. */
-export function withdrawIn(tx: Tx, session_tag: string): void {
-  for (const stored of waiting(tx, pendingIn(session_tag))) withdraw(tx, stored);
 }
 
 /**

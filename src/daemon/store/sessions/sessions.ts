@@ -1,6 +1,6 @@
 import type { Claims, PersonKey, TokenOrigin } from '../../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../../session/session.ts';
-import { withdrawIn } from '../actions/questions.ts';
+import { withdrawActions } from '../actions/questions.ts';
 import {
   CLAIMS,
   endSessionClaim,
@@ -155,7 +155,7 @@ function belongsTo(
 export function createSession(tx: Tx, session: Session): void {
   expectFreeIds(tx, session);
   const tag = sessionTag(session);
-  withdrawIn(tx, tag);
+  withdrawActions(tx, { session_tag: tag });
   tx.delete(SESSION, tag);
   putSession(tx, { session, summaries: [], summarizing: null });
   const count = tx.get(GUARD_TURNS, tag);
@@ -175,7 +175,7 @@ export function expectTag(session: Session, session_tag: string): void {
 
 export function endSession(tx: Tx, { session }: StoredSession): void {
   const tag = sessionTag(session);
-  withdrawIn(tx, tag);
+  withdrawActions(tx, { session_tag: tag });
   dropSession(tx, session);
   tx.delete(GUARD_TURNS, tag);
 }
