@@ -28,7 +28,7 @@ import {
 } from '../store/persons/persons.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../time/clock.ts';
-import { openActionText, resolveOutcome, whyNotSent } from '../tools/journal/action-record.ts';
+import { openActionText, stateNow } from '../tools/journal/action-record.ts';
 import { openAdministratorSeal } from './sealing.ts';
 import { withMemoriesIn } from './store.ts';
 import { toMemoryOwner, type Who } from './who.ts';
@@ -42,10 +42,9 @@ export { ERRORS, type ErrorCode, formatLogLine, openComment, sessionState, sessi
 /** An action with its texts, as far as the key opens them, and its outcome at this time. */
 export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>) {
   const args = openActionText(seal, action, 'args');
-  const not_sent = whyNotSent(action, now);
   return {
-    outcome: not_sent ?? resolveOutcome(action, now),
-    wasSent: not_sent === null,
+    outcome: stateNow(action, now),
+    wasSent: action.started_at !== null,
     summary: openActionText(seal, action, 'summary'),
     arguments: args === null ? null : (JSON.parse(args) as unknown),
   };

@@ -46,7 +46,8 @@ interface OwnAction {
   time: string;
   /** One line of plain text. */
   summary: string;
-  outcome: 'started' | 'done' | 'failed' | 'unknown';
+  /** `started`, `done`, `failed` or `unknown`. */
+  outcome: string;
   /** The system user of the operator who made the write with `agentd tools call`. Absent: the agent made it. */
   made_by_operator?: string;
 }

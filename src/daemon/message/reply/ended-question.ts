@@ -1,10 +1,9 @@
 import type { ClosedQuestion } from '../../../channel/index.ts';
 import { formatMinute } from '../../../channel/setting.ts';
-import type { Action } from '../../store/actions/actions.ts';
+import type { Action, ActionState } from '../../store/actions/actions.ts';
 import type { ProseName } from '../../texts/text-records.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
-import type { ActionOutcomeNow, NotSent } from '../../tools/journal/action-record.ts';
-import { resolveOutcome, whyNotSent } from '../../tools/journal/action-record.ts';
+import { stateNow } from '../../tools/journal/action-record.ts';
 
 /** Longest text that every platform shows to the person who pressed a button, in characters. */
 const LINE_MAX = 200;
@@ -36,7 +35,7 @@ function describeLateness(
 export function describeOutcome(actions: readonly Action[], now: number, reading: Reading): string | null {
   const [first] = actions;
   if (first === undefined) return null;
-  const outcomes = actions.map((action) => whyNotSent(action, now) ?? resolveOutcome(action, now));
+  const outcomes = actions.map((action) => stateNow(action, now));
   if (outcomes.includes('pending')) return null;
   if (outcomes[0] === 'expired') return lateAnswer(first, reading);
   const line = outcomesInWords(outcomes, reading.texts);
@@ -57,7 +56,7 @@ export function decisionInWords(
 ): Decision | null {
   const [first] = actions;
   const outcomes = actions.map((action) => {
-    const outcome = whyNotSent(action, now) ?? resolveOutcome(action, now);
+    const outcome = stateNow(action, now);
     return outcome === 'started' ? 'unknown' : outcome === 'confirmed' ? 'withdrawn' : outcome;
   });
   if (first === undefined || outcomes.includes('pending')) return null;
@@ -87,7 +86,7 @@ function withTime(at: number, words: string, say: (time: string) => string): Dec
 }
 
 /** What became of each action; several are numbered, those with the same outcome together. */
-function outcomesInWords(outcomes: readonly (ActionOutcomeNow | NotSent)[], texts: LocalTexts): string {
+function outcomesInWords(outcomes: readonly ActionState[], texts: LocalTexts): string {
   const groups = Map.groupBy(outcomes.keys(), (index) => texts.say(TEXT_OF[outcomes[index] ?? 'withdrawn']));
   return groups.size === 1
     ? [...groups.keys()].join('')
@@ -106,7 +105,7 @@ const TEXT_OF = {
   withdrawn: 'became_withdrawn',
   expired: 'became_withdrawn',
   pending: 'became_withdrawn',
-} as const satisfies Record<ActionOutcomeNow | NotSent, ProseName>;
+} as const satisfies Record<ActionState, ProseName>;
 
 /** `13:00`, or `12:00 UTC` if the zone is not known. */
 function timeOfDay(at: number, timezone: string | null): string {

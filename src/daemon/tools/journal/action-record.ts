@@ -37,39 +37,18 @@ export function recordedSummary(seal: Seal, action: Pick<Action, 'action_id' | '
   return openActionText(seal, action, 'summary') ?? action.tool;
 }
 
-/** The outcome of a write that was sent, as people see it. `unknown` if the process that sent the write died. */
-export type ActionOutcomeNow = 'started' | 'done' | 'failed' | 'unknown';
-
-export function resolveOutcome(
-  { state, started_at }: Pick<Action, 'state' | 'started_at'>,
+/** The state of an action as people see it. Stores may return all data of a person without checking the time. */
+export function stateNow(
+  { state, started_at, expires_at }: Pick<Action, 'state' | 'started_at' | 'expires_at'>,
   now: number,
-): ActionOutcomeNow {
-  if (state === 'done' || state === 'failed') return state;
-  const is_running = state === 'started' && (started_at ?? 0) > now - RUNNING_MS;
-  return is_running ? 'started' : 'unknown';
-}
-
-/** The states of an action that was not sent although the person was asked to confirm it. */
-const NOT_SENT = [
-  'pending',
-  'confirmed',
-  'declined',
-  'withdrawn',
-  'expired',
-] as const satisfies readonly ActionState[];
-export type NotSent = (typeof NOT_SENT)[number];
-
-/** Why an action was not sent; null if it was sent. */
-export function whyNotSent(
-  { state, expires_at }: Pick<Action, 'state' | 'expires_at'>,
-  now: number,
-): NotSent | null {
+): ActionState {
   const isOver = (expires_at ?? 0) <= now;
-  // A store may return all data of a person without checking expiry, so a pending action may have expired.
   if (state === 'pending') return isOver ? 'expired' : 'pending';
   // Its run has died, and no repeated one will carry it out any more.
-  if (state === 'confirmed' && isOver) return 'withdrawn';
-  return NOT_SENT.find((one) => one === state) ?? null;
+  if (state === 'confirmed') return isOver ? 'withdrawn' : 'confirmed';
+  // The process that sent it has died.
+  if (state === 'started') return (started_at ?? 0) > now - RUNNING_MS ? 'started' : 'unknown';
+  return state;
 }
 
 /** How far back the list goes, ms. */
@@ -97,7 +76,7 @@ export function ownJournal(
         .map((action) => ({
           time: new Date(action.started_at ?? action.created_at).toISOString(),
           summary: recordedSummary(seal, action),
-          outcome: resolveOutcome(action, now),
+          outcome: stateNow(action, now),
           ...(action.operator === null ? {} : { made_by_operator: action.operator }),
         }));
     },
