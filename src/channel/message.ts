@@ -238,8 +238,8 @@ export interface ReplyConfirmation {
   confirm: string;
   decline: string;
   /**
-   * What `question` asks about: 1 to 10 actions. The button `confirm` confirms all of them. Absent in a question that an
-   * earlier version has stored.
+   * What `question` asks about: 1 to 10 actions. The button `confirm` confirms all of them. Absent if it asks whether to
+   * connect the chat.
    */
   actions?: readonly ConfirmableAction[];
   /** What the question begins with if it has several actions. Plain text on one line, like the next two. */

@@ -371,6 +371,16 @@ describe('the confirmation of an action', () => {
     expect(world.calls).toEqual([]);
   });
 
+  it('leaves the action pending if the daemon stops before it is recorded', async () => {
+    const { id } = await ask();
+    const { stopping } = world.services;
+    world.services.stopping = AbortSignal.abort();
+    expect(await codeOf(world.say('yes', { token: ada }))).toBe('unavailable');
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
+    world.services.stopping = stopping;
+    expect((await world.say('yes', { token: ada })).response).toBe(DONE);
+  });
+
   it('makes no call if the tool is no longer offered to the person', async () => {
     let isOffered = true;
     world = await ConfirmationWorld.open({ tool: { offered: () => isOffered } });

@@ -69,6 +69,8 @@ export async function carryOutAll(
   services: RunServices,
   run: Run,
 ): Promise<CarriedOutAll | null> {
+  // An answer that is recorded must be carried out: only a repeated run could make up for it.
+  run.limit.throwIfEnded();
   if (!resumed && !(await answerQuestion({ confirmed, declined }, turn, services))) return null;
   const made: CarriedOut[] = [];
   const left_out: LeftOut[] = [];
