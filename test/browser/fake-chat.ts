@@ -248,7 +248,10 @@ export class FakeChat {
   async #start(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     const run = await this.#receive(request, url);
     if (this.losesAnswers) return void request.socket.destroy();
-    send(response, { status: 200, body: { stream_id: run.stream_id } });
+    const { jwt_token } = run.body;
+    const cookie = `jwt_token=${jwt_token}; Max-Age=3600; Path=/; HttpOnly; Secure; SameSite=Lax`;
+    const headers = typeof jwt_token === 'string' ? { 'Set-Cookie': cookie } : {};
+    send(response, { status: 200, headers, body: { stream_id: run.stream_id } });
   }
 
   async #ask(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {

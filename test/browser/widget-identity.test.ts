@@ -35,6 +35,23 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
   });
 
+  it('is known to the stream by a cookie: no address contains the token', async () => {
+    chat.page.attributes = { ...asked, ...chat.page.attributes };
+    chat.token = tokenFor('ada');
+    const requests: [address: string, cookie: string | undefined][] = [];
+    chat.refuse = ({ url = '', headers }) => {
+      requests.push([url, headers.cookie]);
+      return null;
+    };
+    const visitor = await enter();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    const [stream] = requests.filter(([address]) => address.startsWith('/sse/stream/'));
+    expect(stream?.[0]).toMatch(/^\/sse\/stream\/[\w-]+\?details=tools$/);
+    expect(stream?.[1]).toBe(`jwt_token=${chat.token}`);
+    expect(requests.filter(([address]) => address.includes(String(chat.token)))).toEqual([]);
+  });
+
   it('can sign out: the conversation disappears, and the next message has no token and no session', async () => {
     chat.page.attributes = { ...asked, ...chat.page.attributes };
     chat.token = tokenFor('ada');
@@ -50,19 +67,70 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     expect(chat.received.at(-1)?.body).toMatchObject({ jwt_token: null, session_id: null });
   });
 
-  it('can change between page loads: the previous person’s conversation is neither shown nor stored', async () => {
+  it.each([
+    ['for as long as nobody else signs in', {}],
+    ['for as long as the tab is open', { 'data-history': 'off' }],
+  ])(
+    'can change between page loads: the previous person’s conversation, stored %s, is neither shown nor stored',
+    async (_how, attributes) => {
+      chat.page.attributes = { ...asked, ...attributes };
+      chat.token = tokenFor('ada');
+      const visitor = await enter();
+      await visitor.say('My secret');
+      await shows(visitor, 'Fine.');
+      chat.token = tokenFor('grace');
+      await visitor.page.goto(`${chat.url}/elsewhere`);
+      await visitor.chat.waitFor();
+      expect(await visitor.chat.getByText('My secret').count()).toBe(0);
+      expect(
+        await visitor.page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }])),
+      ).not.toContain('My secret');
+    },
+  );
+
+  it('continues the conversation that the visitor began in this tab before sign-in, also after a page load', async () => {
     chat.page.attributes = { ...asked, ...chat.page.attributes };
+    chat.token = null;
+    const visitor = await enter();
+    await visitor.say('Where is my order?');
+    await shows(visitor, 'Fine.');
     chat.token = tokenFor('ada');
+    await visitor.page.goto(`${chat.url}/elsewhere`);
+    await visitor.chat.getByText('Where is my order?').waitFor();
+    await visitor.say('And now?');
+    await until(() => chat.received.length === 2);
+    const [before, after] = chat.received.map(({ body }) => body);
+    expect(before).toMatchObject({ jwt_token: null, session_id: null });
+    expect(after).toMatchObject({ jwt_token: chat.token, session_id: expect.any(String) });
+  });
+
+  it('is not known if the site cannot say it: then no conversation is shown, and none is deleted', async () => {
+    const token = (answer: string) => `window.agentdWebchat = { token: () => { ${answer}; } };`;
+    chat.page.script = token(`return '${tokenFor('ada')}'`);
     const visitor = await enter();
     await visitor.say('My secret');
     await shows(visitor, 'Fine.');
-    chat.token = tokenFor('grace');
+    chat.page.script = token("throw new Error('down')");
     await visitor.page.goto(`${chat.url}/elsewhere`);
     await visitor.chat.waitFor();
     expect(await visitor.chat.getByText('My secret').count()).toBe(0);
-    expect(
-      await visitor.page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }])),
-    ).not.toContain('My secret');
+    chat.page.script = token(`return '${tokenFor('ada')}'`);
+    await visitor.page.goto(`${chat.url}/elsewhere`);
+    await visitor.chat.getByText('My secret').waitFor();
+  });
+
+  it('may have an id of the site: the conversation of another id is not shown', async () => {
+    chat.page.attributes = { 'data-user-id': 'u1' };
+    const visitor = await enter();
+    await visitor.say('My secret');
+    await shows(visitor, 'Fine.');
+    chat.page.attributes = { 'data-user-id': 'u2' };
+    await visitor.page.goto(`${chat.url}/elsewhere`);
+    await visitor.chat.waitFor();
+    expect(await visitor.chat.getByText('My secret').count()).toBe(0);
+    await visitor.say('Hello');
+    await until(() => chat.received.length === 2);
+    expect(chat.received.at(-1)?.body).toMatchObject({ user_id: 'u2', session_id: null });
   });
 
   it('can be looked up with a function of the site; if it fails, the widget keeps the current token', async () => {
