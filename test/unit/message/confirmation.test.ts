@@ -3,6 +3,7 @@ import { claimsOfStoredToken } from '../../../src/daemon/identity/decode-token.t
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { token } from '../../support/tokens.ts';
+import { sourceOf } from '../../support/tools.ts';
 
 /* The rules of agentd-agent(7), "Confirmation", for web clients. */
 
@@ -422,12 +423,19 @@ describe('arguments that come from the sign-in', () => {
   });
 
   it('are shown in the question, and are sent and recorded as they were shown', async () => {
+    world = await ConfirmationWorld.open({ tool: { ...bound, source: sourceOf({}) } });
     const { id, summary } = await ask();
     expect(summary).toBe('Cancel order "1004"\naccount: "ORG-1"');
     expect((await world.say('yes', { token: await inOrg('ORG-1') })).response).toBe(DONE);
     expect(world.calls).toMatchObject([{ args: { id: '1004', account: 'ORG-1' } }]);
     const action = await world.store.actions.find(id);
     expect(JSON.parse(action?.args ?? '')).toEqual({ id: '1004', account: 'ORG-1' });
+    // Later runs get the call as the agent made it.
+    await world.say('thanks', { token: ada });
+    expect(world.turns.at(-1)?.history.at(-1)?.calls).toMatchObject([
+      { tool: 'cancel_order', args: { id: '1004' }, answer: { ok: true } },
+    ]);
+    expect(JSON.stringify(world.turns.at(-1)?.history.at(-1)?.calls)).not.toContain('ORG-1');
   });
 
   it.each([

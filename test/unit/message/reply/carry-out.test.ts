@@ -133,12 +133,25 @@ describe('a call that an earlier run may have made', () => {
       resumed,
       repeat = 'gone',
       changed = false,
-    }: { resumed: boolean; repeat?: 'started' | 'gone' | 'lost'; changed?: boolean },
+      settle = 'settled',
+      ended = false,
+    }: {
+      resumed: boolean;
+      repeat?: 'started' | 'gone' | 'lost';
+      changed?: boolean;
+      settle?: 'settled' | 'gone';
+      /** Whether the run has ended before the call. */
+      ended?: boolean;
+    },
   ) {
     const { services } = await stepWorld();
-    services.store.actions.settle = async () => 'settled';
+    services.store.actions.settle = async () => settle;
     const source = sourceOf({ credentials: 'none' });
-    const send = () => Promise.reject(new Error('the call was made'));
+    let sent = 0;
+    const send = async () => {
+      sent++;
+      return answered(200);
+    };
     const tool = toolOf({ source, effect: 'write', idempotent: true, send });
     const log = collectLog().log;
     services.tools = createRegistry([fixedSource(source, [tool])], { access: accessTo(API), log });
@@ -157,22 +170,37 @@ describe('a call that an earlier run may have made', () => {
       changed,
       { stopped, claim: {}, key: null, turn_id: 't', principal: { person: null } } as never,
       services,
-      { tools: aToolRun({ confirmation: confirmation as never }), journal: journal as never },
+      {
+        tools: aToolRun({ confirmation: confirmation as never, ...(ended ? { limit: stopped } : {}) }),
+        journal: journal as never,
+      },
     );
-    return { carriedOut, finished, asked };
+    return { carriedOut, finished, asked, sent };
   }
 
   it('is not repeated if another run of the message has repeated it, or has the claim of the message', async () => {
-    const { carriedOut, finished } = await carryOutStored('{}', { resumed: true, repeat: 'gone' });
+    const { carriedOut, finished, sent } = await carryOutStored('{}', { resumed: true, repeat: 'gone' });
     expect(carriedOut).toMatchObject(UNKNOWN);
-    expect(finished).toEqual([]);
+    expect([finished, sent]).toEqual([[], 0]);
     const lost = carryOutStored('{}', { resumed: true, repeat: 'lost' });
     await expect(lost).rejects.toBeInstanceOf(ClaimLost);
   });
 
+  it('is not made if its action is no longer pending', async () => {
+    for (const args of ['{}', 'sealed.v1.keykey_1.AAAA']) {
+      const { carriedOut, finished, sent } = await carryOutStored(args, { resumed: false, settle: 'gone' });
+      expect([carriedOut, finished, sent]).toEqual(['sign_in', [], 0]);
+    }
+  });
+
+  it('is not made, and nobody says that it may have been, if the person stops the run before it', async () => {
+    const { carriedOut, sent } = await carryOutStored('{}', { resumed: false, ended: true });
+    expect([carriedOut, sent]).toEqual(['stopped', 0]);
+  });
+
   it('is not made after one whose arguments have changed, but the person is asked about it again', async () => {
-    const { carriedOut, asked } = await carryOutStored('{}', { resumed: false, changed: true });
-    expect(carriedOut).toBe('changed');
+    const { carriedOut, asked, sent } = await carryOutStored('{}', { resumed: false, changed: true });
+    expect([carriedOut, sent]).toEqual(['changed', 0]);
     expect(asked).toEqual([{}]);
   });
 
