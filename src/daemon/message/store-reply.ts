@@ -73,7 +73,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...(asked === null || asked.pending.length === 0
         ? {}
         : {
-            pending: pendingActions(asked, turn, services),
+            pending: pendingActions(asked, turn, services, finished_at),
             acted_with: turn.principal.person === null ? null : turn.principal.claims,
           }),
       ...replyToAsked(turn),
@@ -115,11 +115,12 @@ function pendingActions(
   { pending }: AskedQuestion,
   { outlet, turn_id, run_record }: Turn,
   { settings }: Uses,
+  now: number,
 ): NewPendingAction[] {
   return pending.map((action) => ({
     ...action,
     ...(run_record.tainted ? { tainted: true } : {}),
-    asked_by: outlet.leaves === null ? turn_id : null,
+    ...(outlet.leaves === null ? { asked_by: turn_id } : { asked_by: null, told_end: now + ANSWER_MS }),
     answer_ms: ANSWER_MS,
     unasked_ms: settings.INBOX_SEND_SECONDS * 1000 + ANSWER_MS,
   }));

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Seal } from '../../../src/daemon/identity/seal.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import { chooseEnd } from '../../../src/daemon/message/reply/open-question.ts';
@@ -46,6 +46,17 @@ describe('a message that neither confirms nor declines', () => {
     expect(confirmation).toEqual({ ...asked, begins_at: response.indexOf('Please confirm') });
     await say('yes');
     expect(ids()).toEqual(['1']);
+  });
+
+  it('names the same end of the 15 minutes each time, however long the first reply took to store', async () => {
+    const { sessions } = world.services;
+    const commit = sessions.commit.bind(sessions);
+    vi.spyOn(sessions, 'commit').mockImplementation((...given) => {
+      world.clock.moveTo(world.clock.now() + 5);
+      return commit(...given);
+    });
+    const { expires_at } = await ask();
+    expect((await say('why?')).confirmation?.expires_at).toBe(expires_at);
   });
 
   it('withdraws the question if it is the third, and the reply says so and asks no more', async () => {

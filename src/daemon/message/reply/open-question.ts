@@ -48,13 +48,16 @@ export function chooseEnd(
 ): End {
   if (open === null) return { notice: '', question: kept };
   const { actions, counts } = open;
-  const [{ expires_at, repeats = 0 }] = actions;
+  const [{ told_end, expires_at, repeats = 0 }] = actions;
   const action = escapeMarkdown(actions.map((one) => recordedSummary(uses.seal, one)).join('; '));
   if (kept !== null) return { notice: texts.say('confirm_replaced', { action }), question: kept };
   const isLast = counts && repeats + 1 >= REPLIES_MAX;
   const questions = isLast ? null : sameQuestions(open, uses);
   if (questions === null) return { notice: texts.say('confirm_withdrawn', { action }), question: null };
-  return { notice: '', question: { id: toQuestionId(actions[0]), actions: [], questions, expires_at } };
+  return {
+    notice: '',
+    question: { id: toQuestionId(actions[0]), actions: [], questions, expires_at: told_end ?? expires_at },
+  };
 }
 
 /** The question as it was asked. Null if it would be another one now. */

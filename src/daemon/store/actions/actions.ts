@@ -173,6 +173,8 @@ export interface NewAction {
   args: string;
   /** Sealed. */
   summary: string;
+  /** When its reply said that the question ends, ms since the epoch. Absent if the reply did not say, or nobody was asked. */
+  told_end?: number;
   /** Whether the run that asked may have been told what to do by a tool of another origin (`RunTaint`). */
   tainted?: boolean;
 }

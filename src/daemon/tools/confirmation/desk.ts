@@ -34,7 +34,7 @@ interface AskingTurn {
 }
 
 /** A pending action, without the members that depend on how its question is sent. */
-export type AskedAction = Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
+export type AskedAction = Omit<NewPendingAction, 'asked_by' | 'told_end' | 'answer_ms' | 'unasked_ms'>;
 
 /** The question that the reply of the turn asks. */
 export interface KeptQuestion {
