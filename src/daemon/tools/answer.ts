@@ -1,7 +1,6 @@
 import type { AnswerHeaders } from '../../agent/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { maskTokens } from '../settings/secret.ts';
-import { cutText } from '../texts/printable.ts';
 import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
 import { maskEchoed } from './downstream/client.ts';
@@ -216,8 +215,9 @@ interface Limits {
   depth: number;
 }
 
-/** The limits, which are tried in this order until the result fits. */
+/** The limits, which are tried in this order until the result fits. The first ones cut nothing that can fit. */
 const LIMITS: readonly Limits[] = [
+  { entries: MAX_RESULT_BYTES, characters: MAX_RESULT_BYTES, depth: 64 },
   { entries: 200, characters: 4_000, depth: 12 },
   { entries: 50, characters: 1_000, depth: 8 },
   { entries: 20, characters: 300, depth: 6 },
@@ -241,7 +241,7 @@ export function fitResult(result: unknown, mask: Mask = maskTokens, max_bytes = 
 }
 
 function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown {
-  if (typeof value === 'string') return cutText(mask(value), limits.characters);
+  if (typeof value === 'string') return shorten(mask(value), limits.characters);
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value !== 'object' || value === null) return null;
   if (depth === limits.depth) return '[…]';
@@ -252,9 +252,14 @@ function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown
   const entries = Object.entries(value);
   const kept = entries
     .slice(0, limits.entries)
-    .map(([name, inner]) => [cutText(mask(name), 200), cut(inner, limits, mask, depth + 1)]);
+    .map(([name, inner]) => [shorten(mask(name), limits.characters), cut(inner, limits, mask, depth + 1)]);
   if (entries.length > kept.length) kept.push(['…', `${entries.length - kept.length} more`]);
   return Object.fromEntries(kept);
+}
+
+function shorten(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return `${text.slice(0, max).toWellFormed()}[… ${text.length - max} more characters]`;
 }
 
 /**

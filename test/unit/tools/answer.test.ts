@@ -30,3 +30,26 @@ it('what a server needs is told in its words only to the person', () => {
   expect(told(sent)).toContain('Ada');
   expect(told(sent, true)).not.toContain('Ada');
 });
+
+const NESTED = JSON.parse(`${'['.repeat(30)}${']'.repeat(30)}`);
+it.each<[string, unknown]>([
+  ['a long list', Array.from({ length: 3000 }, (_, id) => id)],
+  ['a long text', 'x'.repeat(16_000)],
+  [
+    'an object with many members',
+    Object.fromEntries(Array.from({ length: 900 }, (_, id) => [`id${id}`, id])),
+  ],
+  ['a long name', { ['n'.repeat(300)]: 1 }],
+  ['a deep one', NESTED],
+])('a result of at most 16 KiB is told whole: %s', (_, result) => {
+  expect(told({ outcome: 'answered', status: 200, result })).toBe(JSON.stringify({ ok: true, result }));
+});
+
+it.each<[string, unknown, string]>([
+  ['entries', Array.from({ length: 9000 }, (_, id) => id), '"[… 8800 more]"'],
+  ['characters', { text: 'x'.repeat(20_000) }, '[… 16000 more characters]'],
+])('a result of more than 16 KiB is cut, and says how much was left out: %s', (_, result, mark) => {
+  const text = told({ outcome: 'answered', status: 200, result });
+  expect(text).toContain(mark);
+  expect(text.length).toBeLessThan(16_384);
+});
