@@ -184,7 +184,7 @@ const FILES = terms([
   {
     term: '`agentd.yaml`, `agentd.yml`, `agentd.json`',
     body: prose(
-      'The configuration file, in the working directory, or the file that `--config` names. It is also found as `agentd.config.js` or `agentd.config.ts`, as `.agentdrc` with or without an extension, there or in `.config`, and under the key `agentd` in `package.json`.',
+      'The configuration file, in the working directory, or the file that `--config` names. It is also found under the name `agentd.config` with one of these endings, `.js` or `.ts`, as `.agentdrc` with or without an extension, there or in `.config`, and under the key `agentd` in `package.json`.',
     ),
   },
   {

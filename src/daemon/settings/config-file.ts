@@ -10,7 +10,9 @@ import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
  * The file names that are searched first. After them, the default places of cosmiconfig for a program called `agentd`
  * are searched.
  */
-const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
+const OWN_PLACES = ['agentd', 'agentd.config'].flatMap((name) =>
+  ['yaml', 'yml', 'json'].map((type) => `${name}.${type}`),
+);
 const RIGHT_PLUGIN =
   'a path relative to the file (`./channels/telex.ts`), the name of an installed package, or { path, name }';
 

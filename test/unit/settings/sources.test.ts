@@ -34,6 +34,8 @@ describe('the source of a setting', () => {
 
   it.each([
     ['agentd.json', '{"PORT": 7}'],
+    ['agentd.config.yaml', 'PORT: 7'],
+    ['agentd.config.json', '{"PORT": 7}'],
     ['agentd.config.ts', 'const port: number = 7;\nexport default { PORT: port };'],
     ['agentd.config.mjs', 'export default { PORT: 7 };'],
     ['.agentdrc', 'PORT: 7'],
