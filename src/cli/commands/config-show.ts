@@ -2,6 +2,7 @@ import {
   ConfigurationError,
   type EffectiveSetting,
   inspectConfiguration,
+  withDerived,
   withoutSecrets,
 } from '../../daemon/admin/settings.ts';
 import { Secret } from '../../daemon/admin/texts.ts';
@@ -20,11 +21,12 @@ export const command = defineCommand({
   },
   json: true,
   async run({ options, out }) {
-    const { effective, problems } = await inspectConfiguration(configLocation(options));
+    const found = await inspectConfiguration(configLocation(options));
+    const effective = await withDerived(found.effective);
     const set = effective.filter(isSet);
     const others = options.set ? [] : effective.filter((setting) => !isSet(setting));
     out.list(SETTING_COLUMNS, [...set, ...others], 'No setting is set.');
-    if (problems.length > 0) throw new ConfigurationError(problems);
+    if (found.problems.length > 0) throw new ConfigurationError(found.problems);
   },
 });
 

@@ -1,5 +1,6 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { AgentEntry } from '../agents/agent-entry.ts';
+import type { EffectiveSetting } from '../settings/check.ts';
 import type { Configuration, Inspection, Purpose } from '../settings/configure/configure.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -10,14 +11,22 @@ import { lazy } from './lazy.ts';
 
 /** The tools of `serve --dev` in a folder, for a command in a second terminal. */
 export { keptSampleTools } from '../dev/sample.ts';
-export type { EffectiveSetting } from '../settings/check.ts';
 /**
  * The settings of the daemon, as a command reads them: from the locations that the daemon reads, with the checks of the
  * daemon. Reading settings loads their records and checks, so each function loads them when it is called.
  */
 export type { ConfiguredChannel } from '../settings/configure/configure.ts';
 export { DEFAULT_ENV_FILE } from '../settings/env-file.ts';
-export type { AgentEntry, ConfigLocation, Configuration, Inspection, Purpose, SettingProblem, Settings };
+export type {
+  AgentEntry,
+  ConfigLocation,
+  Configuration,
+  EffectiveSetting,
+  Inspection,
+  Purpose,
+  SettingProblem,
+  Settings,
+};
 export { ConfigurationError };
 
 const configuration = () => import('../settings/configure/configure.ts');
@@ -30,6 +39,24 @@ export const readConfiguration = lazy(configuration, 'configure');
 export const inspectConfiguration = lazy(configuration, 'inspectConfiguration');
 /** The settings of an inspection that has no problems. */
 export const toSettings = lazy(configuration, 'toSettings');
+/** The settings with the values that unset ones have because of others. */
+export async function withDerived(effective: readonly EffectiveSetting[]): Promise<EffectiveSetting[]> {
+  const [{ memoryBackend, sessionBackend }, { runtimeName }] = await Promise.all([
+    import('../settings/backends.ts'),
+    import('../agent/load.ts'),
+  ]);
+  const settings = Object.fromEntries(effective.map(({ record, value }) => [record.name, value])) as Settings;
+  const derived = new Map<string, string>([
+    ['SESSION_BACKEND', sessionBackend(settings)],
+    ['MEMORY_BACKEND', memoryBackend(settings)],
+    ['AGENT_RUNTIME', runtimeName(settings)],
+  ]);
+  return effective.map((setting) => {
+    const value = derived.get(setting.record.name);
+    if (setting.source !== 'unset' || value === undefined) return setting;
+    return { ...setting, value, source: 'default', shown: value };
+  });
+}
 export const environmentAt = lazy(configuration, 'environmentAt');
 /** Whether these are the settings of a daemon, so that those of `serve --dev` are not used instead. */
 export const isDaemonAt = lazy(configuration, 'isDaemonAt');

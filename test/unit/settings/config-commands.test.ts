@@ -107,6 +107,29 @@ describe('config check', () => {
 });
 
 describe('config show', () => {
+  it.each([
+    [{}, 'sqlite', 'sqlite', 'builtin'],
+    [
+      { REDIS_URL: 'redis://localhost', AGENT_MODEL: 'm', AGENT_BASE_URL: 'http://localhost/v1' },
+      'redis',
+      'none',
+      'llm',
+    ],
+    [
+      { SESSION_BACKEND: 'postgres', DATABASE_URL: 'postgres://localhost/a' },
+      'postgres',
+      'postgres',
+      'builtin',
+    ],
+  ])('shows what an unset setting is because of others: %o', async (more, session, memory, runtime) => {
+    const { stdout } = await config('show --json', { ...VALID, ...more });
+    const shown = (name: string) =>
+      JSON.parse(stdout).find((setting: { name: string }) => setting.name === name);
+    expect(shown('SESSION_BACKEND').value).toBe(session);
+    expect(shown('MEMORY_BACKEND')).toMatchObject({ value: memory, source: 'default' });
+    expect(shown('AGENT_RUNTIME')).toMatchObject({ value: runtime, source: 'default' });
+  });
+
   it('lists first the settings that are set, with their source and without secrets', async () => {
     const { code, stdout } = await config('show', { ...VALID, PORT: '9000' });
     const lines = stdout.split('\n').map((line) => line.split(/\s+/));
