@@ -1,10 +1,10 @@
 import { EXAMPLE, MOSTLY_ON } from '../../../plugins/names.ts';
 import { pluginsAt } from '../../daemon/admin/settings.ts';
 import { nearest, printable } from '../../daemon/admin/texts.ts';
-import { listSpellings, personKey, type Who } from '../../daemon/admin/who.ts';
+import { isAny, listSpellings, personKey, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
-import { configLocation } from '../config-location.ts';
+import { configLocation, coreSettings } from '../config-location.ts';
 import type { Output } from '../output.ts';
 import { personInWords, personView } from '../views/person-view.ts';
 import { channelInWords } from './channel-titles.ts';
@@ -13,7 +13,7 @@ import { brokenInWords, channelNamed, invalidId, isLinkable } from './channel-wo
 /** The options of a command that is about somebody. */
 export const WHO_OPTIONS = {
   '--sub <id>': 'the person whose tokens have this `sub`',
-  '--iss <issuer>': 'with --sub: the `iss` of the tokens, if they have one',
+  '--iss <issuer>': 'with --sub: the `iss` of the tokens; default: `JWT_ISSUER`; empty if they have none',
   '--tenant <id>': 'with --sub: the `tenant_id` of the tokens, if they have one',
 } as const;
 
@@ -41,7 +41,7 @@ export async function readWho(
   if (sub !== undefined) {
     const claims = {
       sub,
-      ...(iss === undefined ? {} : { iss }),
+      iss: iss ?? (await expectedIssuer(options)),
       ...(tenant === undefined ? {} : { tenant_id: tenant }),
     };
     return { who: { person: personKey(claims) }, rest: args };
@@ -50,6 +50,12 @@ export async function readWho(
     throw usageError('--iss and --tenant need --sub', 'Name the person with `--sub`.');
   const [named, ...rest] = args;
   return named === undefined ? { who: null, rest } : { who: await platformUser(named, options), rest };
+}
+
+/** The issuer of all valid tokens; empty if any issuer passes. */
+async function expectedIssuer(options: OptionValues): Promise<string> {
+  const { JWT_ISSUER: issuer } = await coreSettings(options, 'store');
+  return isAny(issuer) ? '' : issuer;
 }
 
 async function platformUser(named: string, options: OptionValues): Promise<Who> {

@@ -8,13 +8,15 @@ import {
   parsePersonKey,
   personKey,
 } from '../identity/identity.ts';
+import { isAny } from '../identity/token-checks.ts';
 import { listSpellings } from '../linking/link-ids.ts';
 import type { Store } from '../store/store.ts';
 
 /** Whom a command is about. */
 export type { PersonKey };
+/** Whether the setting of an expected claim accepts any value. */
 /** The spellings that a channel may use for the id of a user, the stored one first. Empty if it is no id there. */
-export { listSpellings, parsePersonKey, personKey };
+export { isAny, listSpellings, parsePersonKey, personKey };
 
 /** A person, identified by the claims of a token, or a user of a platform. */
 export type Who = { person: PersonKey } | { platform: string; user_id: string };

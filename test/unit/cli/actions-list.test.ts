@@ -118,6 +118,16 @@ test('actions list shows only the actions for the given person or platform user'
   expect(await ids(`${EXAMPLE.channel}:U4`)).toEqual([]);
 });
 
+test('actions list takes the issuer of the settings for that of the person, unless one is given', async () => {
+  await record({ action_id: 'of the site', person: personKey({ sub: 'ada', iss: 'https://site.example' }) });
+  await record({ action_id: 'without issuer', person: personKey({ sub: 'ada' }) });
+  stubSettings({ ...settings, JWT_ISSUER: 'https://site.example' });
+  expect(await ids('--sub', 'ada')).toEqual(['of the site']);
+  expect(await ids('--sub', 'ada', '--iss', '')).toEqual(['without issuer']);
+  stubSettings({ ...settings, JWT_ISSUER: '*' });
+  expect(await ids('--sub', 'ada')).toEqual(['without issuer']);
+});
+
 test('actions list shows only the actions of the given session, or since the given time', async () => {
   await record({ action_id: 'old', session_tag: 'x', session_id: 'x' }, DONE, 3 * HOUR);
   await record({ action_id: 'new', session_tag: 'y', session_id: 'y' });
