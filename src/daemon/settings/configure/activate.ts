@@ -47,17 +47,23 @@ export function activate(
       ? configured
           .filter((channel) => !channels.includes(channel))
           .flatMap(({ plugin }) => halfConfigured(plugin, given))
-      : channels.flatMap(({ plugin }) =>
-          switchedOff(plugin, (name) => given(name) && values.get(name) === false),
-        );
+      : configured.flatMap((channel) => switchedOtherwise(channel, channels.includes(channel), given));
   return { channels, problems, warnings };
 }
 
-/** A warning if the setting that turns a channel on is false, but MESSAGING_PLATFORMS names the channel. */
-function switchedOff({ name, settings }: ChannelPlugin, isFalse: (setting: string) => boolean): string[] {
-  const off = settings.find((record) => record.name.endsWith('_ENABLED') && isFalse(record.name));
-  if (off === undefined) return [];
-  return [`the channel ${name} is on: MESSAGING_PLATFORMS names it, so ${off.name}=false has no effect`];
+/** A warning if the setting that turns a channel on says otherwise than MESSAGING_PLATFORMS. */
+function switchedOtherwise(
+  { plugin: { name }, settings }: ConfiguredChannel,
+  isOn: boolean,
+  given: (name: string) => boolean,
+): string[] {
+  return Object.entries(settings)
+    .filter(([setting, value]) => setting.endsWith('_ENABLED') && given(setting) && value === !isOn)
+    .map(([setting, value]) =>
+      isOn
+        ? `the channel ${name} is on: MESSAGING_PLATFORMS names it, so ${setting}=${value} has no effect`
+        : `the channel ${name} is off: MESSAGING_PLATFORMS does not name it, so ${setting}=${value} has no effect`,
+    );
 }
 
 /**

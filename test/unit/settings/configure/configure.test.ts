@@ -812,6 +812,15 @@ describe('the active channels', () => {
     expect((await configure(placeWith(without))).warnings).toEqual([]);
   });
 
+  it('leave out a channel that MESSAGING_PLATFORMS does not name even if it is switched on: a warning says so', async () => {
+    const env = { ...VALID, MESSAGING_PLATFORMS: 'sse', WEBCHAT_ENABLED: 'true' };
+    const { channels, warnings } = await configure(placeWith(env));
+    expect(channels.map(({ plugin }) => plugin.name)).toEqual(['sse']);
+    expect(warnings).toEqual([
+      'the channel webchat is off: MESSAGING_PLATFORMS does not name it, so WEBCHAT_ENABLED=true has no effect',
+    ]);
+  });
+
   it.each(['teamchat', 'phonechat', 'msgbot'])(
     'do not include %s if a required setting is missing, which is a problem only if the channel is listed',
     async (name) => {
