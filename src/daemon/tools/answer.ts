@@ -215,9 +215,10 @@ interface Limits {
   depth: number;
 }
 
-/** The limits, which are tried in this order until the result fits. The first ones cut nothing that can fit. */
+/** For a result that is not too large. */
+const WHOLE: Limits = { entries: MAX_RESULT_BYTES, characters: MAX_RESULT_BYTES, depth: 64 };
+/** The limits for a larger one, which are tried in this order until the result fits. */
 const LIMITS: readonly Limits[] = [
-  { entries: MAX_RESULT_BYTES, characters: MAX_RESULT_BYTES, depth: 64 },
   { entries: 200, characters: 4_000, depth: 12 },
   { entries: 50, characters: 1_000, depth: 8 },
   { entries: 20, characters: 300, depth: 6 },
@@ -233,11 +234,20 @@ const LIMITS: readonly Limits[] = [
  * @param max_bytes maximum size, if other parts of the answer need some of `MAX_RESULT_BYTES`.
  */
 export function fitResult(result: unknown, mask: Mask = maskTokens, max_bytes = MAX_RESULT_BYTES): unknown {
-  for (const limits of LIMITS) {
+  for (const limits of isSmall(result, max_bytes) ? [WHOLE, ...LIMITS] : LIMITS) {
     const fitted = cut(result, limits, mask, 0);
     if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= max_bytes) return fitted;
   }
   return '[too large to show]';
+}
+
+function isSmall(result: unknown, max_bytes: number): boolean {
+  try {
+    return Buffer.byteLength(JSON.stringify(result) ?? '') <= max_bytes;
+  } catch {
+    // It is nested too deeply, or a module returned what JSON cannot have.
+    return false;
+  }
 }
 
 function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown {
