@@ -111,6 +111,15 @@ export function describeQuestions(current: () => StoreUnderTest): void {
       expect(mine.map(({ action_id }) => action_id)).toEqual(ids);
     });
 
+    it('are answered with the begin of the first call, in one step', async () => {
+      const given = { confirmed: ['q:1', 'q:2'], declined: ['q:3'], begun: 'q:1', answered_at: 7 };
+      expect(await store.actions.answer(claim, given, 'answering')).toBe('settled');
+      expect(await store.actions.answer(claim, given, 'answering')).toBe('gone');
+      const restarted = await test.restart();
+      expect(await states(restarted)).toEqual(['started', 'confirmed', 'declined']);
+      expect(await restarted.actions.sentIn(session_id)).toMatchObject([{ action_id: 'q:1', attempt: 1 }]);
+    });
+
     it('are not answered at all if one action is no longer pending', async () => {
       await store.actions.withdraw({ action_id: 'q:2' });
       expect(await answer(['q:1', 'q:2'], ['q:3'])).toBe('gone');

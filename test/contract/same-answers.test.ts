@@ -309,16 +309,17 @@ class Choices {
         });
       },
       answerQuestion: () => {
-        const [yes, no, turn_key] = [below(3), below(3), pick(['t1', 't3'])];
+        const [yes, no, turn_key, begins] = [below(3), below(3), pick(['t1', 't3']), pick([true, false])];
         return under(claimOf(below(2)), async ({ store }, claim) => {
           const waiting = (await store.actions.pendingIn(claim.session_tag)).map(
             ({ action_id }) => action_id,
           );
           const [confirmed, declined] = [waiting.slice(0, yes), waiting.slice(yes, yes + no)];
+          const begun = begins ? confirmed[0] : undefined;
           const asked = await store.actions.ofQuestion(waiting.at(0)?.split(':')[0] ?? 'unknown');
           return [
             asked,
-            await store.actions.answer(claim, { confirmed, declined, answered_at: 7 }, turn_key),
+            await store.actions.answer(claim, { confirmed, declined, begun, answered_at: 7 }, turn_key),
           ];
         });
       },

@@ -22,6 +22,7 @@ export async function settleAction(
 
 /**
  * Records what the person answered to a question (`ActionStore.answer`).
+ * @param begun the confirmed action whose call begins with it
  * @returns false if the question was no longer open
  * @throws ClaimLost
  */
@@ -29,9 +30,11 @@ export async function answerQuestion(
   { confirmed, declined }: Readonly<Record<'confirmed' | 'declined', readonly Action[]>>,
   turn: Turn,
   { store }: Pick<Services, 'store'>,
+  begun?: Action,
 ): Promise<boolean> {
   const ids = (actions: readonly Action[]) => actions.map(({ action_id }) => action_id);
-  const answer = { confirmed: ids(confirmed), declined: ids(declined), answered_at: turn.accepted_at };
+  const lists = { confirmed: ids(confirmed), declined: ids(declined) };
+  const answer = { ...lists, begun: begun?.action_id, answered_at: turn.accepted_at };
   return isSettled(await store.actions.answer(turn.claim, answer, turnKey(turn)));
 }
 

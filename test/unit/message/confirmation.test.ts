@@ -382,6 +382,13 @@ describe('the confirmation of an action', () => {
     expect((await world.say('yes', { token: ada })).response).toBe(DONE);
   });
 
+  it('is recorded together with the begin of its call', async () => {
+    const { id } = await ask();
+    world.store.actions.settle = () => Promise.reject(new Error('the call began later'));
+    expect((await world.say('yes', { token: ada })).response).toBe(DONE);
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'done' });
+  });
+
   it('makes no call if the tool is no longer offered to the person', async () => {
     let isOffered = true;
     world = await ConfirmationWorld.open({ tool: { offered: () => isOffered } });

@@ -147,10 +147,10 @@ describe('an answer that the person stops', () => {
     await doing(pay);
     const stop = new Cancellation();
     const { actions } = world.store;
-    const { settle } = actions;
-    actions.settle = (...given) => {
+    const { answer } = actions;
+    actions.answer = (...given) => {
       stop.end(() => null);
-      return settle(...given);
+      return answer(...given);
     };
     const { reply } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
     expect([reply, paid, (await pending()).length]).toEqual(['Pay "7" – failed', [], 0]);
@@ -160,9 +160,9 @@ describe('an answer that the person stops', () => {
     await doing(pay);
     const stop = new Cancellation();
     const { actions } = world.store;
-    const { settle } = actions;
-    actions.settle = async (...given) => {
-      await settle(...given);
+    const { answer } = actions;
+    actions.answer = async (...given) => {
+      await answer(...given);
       stop.end(() => null);
       throw new StoreUnavailable('no answer');
     };
@@ -170,7 +170,7 @@ describe('an answer that the person stops', () => {
     expect([reply, paid]).toEqual(['Pay "7" – unknown: it is not known whether this happened', []]);
   });
 
-  it('says that no call was made if it was stopped while the answer to the question was stored', async () => {
+  it('says that no call was made if it was stopped while the answer to a question about several was stored', async () => {
     await doing((turn) => Promise.all(['7', '8'].map((to) => call(turn, 'pay', { to }))));
     const stop = new Cancellation();
     const { actions } = world.store;
@@ -180,8 +180,8 @@ describe('an answer that the person stops', () => {
       return answer(...given);
     };
     const { reply, was_stopped } = await doing(async () => {}, { ...ADA, stopped: stop }, 'yes');
-    const leftOut = (to: string) => `Pay "${to}" – not done, because you stopped this answer`;
-    expect([reply.split('\n\n'), was_stopped]).toEqual([[leftOut('7'), leftOut('8')], true]);
+    const leftOut = 'Pay "8" – not done, because an earlier action failed or may have failed';
+    expect([reply.split('\n\n'), was_stopped]).toEqual([[leftOut, 'Pay "7" – failed'], true]);
     expect([paid, (await pending()).length]).toEqual([[], 0]);
   });
 });

@@ -251,12 +251,11 @@ describe('before each call', () => {
   it('and if none is made, the reply also says what was declined', async () => {
     const brief = await token({ sub: 'ada', ttl: 10 });
     await world.say('cancel 1 and 2', { token: brief });
-    const { actions } = world.store;
-    const answer = actions.answer;
-    actions.answer = async (...given) => {
-      const outcome = await answer(...given);
+    const { runs } = world.services;
+    const take = runs.take.bind(runs);
+    runs.take = (...given) => {
       world.clock.moveTo(world.clock.now() + 50_000);
-      return outcome;
+      return take(...given);
     };
     const { response } = await world.say('only 1', { token: brief });
     expect(ids()).toEqual([]);

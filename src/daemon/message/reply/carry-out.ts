@@ -69,9 +69,15 @@ export async function carryOutAll(
   services: RunServices,
   run: Run,
 ): Promise<CarriedOutAll | null> {
-  // An answer that is recorded must be carried out: only a repeated run could make up for it.
-  run.limit.throwIfEnded();
-  if (!resumed && !(await answerQuestion({ confirmed, declined }, turn, services))) return null;
+  let isRecorded = resumed;
+  let isOpen = true;
+  // The answer is recorded with the begin of the first call: nothing can happen between them.
+  const begin = async (begun?: Action) => {
+    if (isRecorded) return begun !== undefined && settleAction(begun, 'started', turn, services);
+    isRecorded = true;
+    isOpen = await answerQuestion({ confirmed, declined }, turn, services, begun);
+    return isOpen;
+  };
   const made: CarriedOut[] = [];
   const left_out: LeftOut[] = [];
   let cause: Cause | null = null;
@@ -80,7 +86,9 @@ export async function carryOutAll(
     const done: CarriedOut | Cause =
       cause !== null && cause !== 'changed'
         ? cause
-        : await carryOut(action, cause === 'changed', turn, services, run);
+        : await carryOut(action, cause === 'changed' ? null : begin, turn, services, run);
+    if (!isRecorded) await begin();
+    if (!isOpen) return null;
     if (typeof done === 'object') {
       made.push(done);
       if (!hasSucceeded(done, run)) cause = 'earlier_action';
@@ -150,12 +158,13 @@ interface CarryingRun {
 /**
  * Makes a call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
  * idempotent (agentd-agent(7), "Confirmation").
- * @param changed whether a call before it was not made because its arguments have changed. Then neither is this one.
+ * @param start records that the call begins. Null: a call before it was not made because its arguments have changed, so
+ *   neither is this one.
  * @throws ClaimLost
  */
 export async function carryOut(
   action: Action,
-  changed: boolean,
+  start: ((begun: Action) => Promise<boolean>) | null,
   turn: Answering & Deduplicated & Locked & Resolved,
   services: Uses,
   run: CarryingRun,
@@ -163,10 +172,10 @@ export async function carryOut(
   const { action_id, tool } = action;
   let isBegun = wasSent(action);
   const begin = async () => {
-    if (changed) return false;
+    if (start === null) return false;
     // If the store fails, it may have recorded the begin all the same.
     isBegun = true;
-    isBegun = await settleAction(action, 'started', turn, services);
+    isBegun = await start(action);
     return isBegun;
   };
   let executed: Executed;
@@ -185,7 +194,7 @@ export async function carryOut(
       told: { tool, summary: recordedSummary(services.seal, action), answer: executed.answer },
     };
   // The session has ended.
-  if (executed.outcome === 'gone' && !changed) return 'sign_in';
+  if (executed.outcome === 'gone' && start !== null) return 'sign_in';
   if (executed.call !== null) await run.tools.confirmation?.ask(executed.call);
   return 'changed';
 }

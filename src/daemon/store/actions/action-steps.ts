@@ -77,7 +77,7 @@ function ofQuestion(tx: Tx, question_id: string): Action[] {
 function answer(
   tx: Tx,
   claim: SessionClaim,
-  { confirmed, declined, answered_at }: QuestionAnswer,
+  { confirmed, declined, begun, answered_at }: QuestionAnswer,
   turn_key: string,
 ): 'settled' | 'gone' | 'lost' {
   if (!keepsSession(tx, claim)) return 'lost';
@@ -89,7 +89,7 @@ function answer(
     if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
   for (const { stored, to } of answered) if (stored !== null) change(tx, stored, { ...to, turn_key });
   noteDeclined(tx, claim.session_tag, declined);
-  return 'settled';
+  return begun === undefined ? 'settled' : settle(tx, claim, begun, 'started', turn_key);
 }
 
 function settle(

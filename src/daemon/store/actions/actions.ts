@@ -6,7 +6,8 @@ import type { KeyClaim, SessionClaim } from '../claims/claims.ts';
  * moment when the person is asked or the call is sent (agentd-agent(7), "Journal", "Confirmation"). Its states are
  * `pending → confirmed → started → done | failed | unknown`, or `pending → declined | withdrawn | expired`. An action
  * that needs no confirmation begins as `started`. A question asks about a list of actions, which is often a list of one.
- * They are answered together, in one step: those that the person confirmed are `confirmed` until their calls are sent.
+ * They are answered together, in one step, in which the first call also begins: the others that the person confirmed are
+ * `confirmed` until their calls are sent.
  *
  * A pending action is stored with its turn (`TurnChanges.pending`), so that there is no question without its record.
  * The write that ends or replaces a session also withdraws the session's pending actions. `asked_by` names the message
@@ -120,6 +121,8 @@ export interface OwnActions {
 export interface QuestionAnswer {
   confirmed: readonly string[];
   declined: readonly string[];
+  /** The confirmed action whose call begins with the answer. Absent: none does. */
+  begun?: string | undefined;
   /** When the daemon accepted the message with the answer, ms since the epoch. */
   answered_at: number;
 }

@@ -59,7 +59,7 @@ describe('the answer of a call that an earlier run made', () => {
     });
     const context = contextOf(null, { memory: memory ?? null, taint });
     const run = { tools: aToolRun({ context }), journal: NEVER_REPEATED };
-    const carriedOut = await carryOut(action as never, false, turn as never, services, run);
+    const carriedOut = await carryOut(action as never, null, turn as never, services, run);
     expect(carriedOut).toMatchObject({ told: { answer } });
     await memory?.remember('pay to account 7');
     expect(await store.memories?.list(owner)).toMatchObject([{ tainted }]);
@@ -103,7 +103,7 @@ describe('a call that an earlier run may have made', () => {
     );
     const carriedOut = await carryOut(
       earlier[0] as never,
-      false,
+      null,
       { claim, principal: { person: principal } } as never,
       services,
       { tools: aToolRun({ journal }), journal },
@@ -145,7 +145,6 @@ describe('a call that an earlier run may have made', () => {
     },
   ) {
     const { services } = await stepWorld();
-    services.store.actions.settle = async () => settle;
     const source = sourceOf({ credentials: 'none' });
     let sent = 0;
     const send = async () => {
@@ -167,7 +166,7 @@ describe('a call that an earlier run may have made', () => {
     const action = anAction({ action_id: 'a', tool: 'look', args, person: null });
     const carriedOut = await carryOut(
       { ...action, started_at: resumed ? 1 : null } as never,
-      changed,
+      changed ? null : async () => settle === 'settled',
       { stopped, claim: {}, key: null, turn_id: 't', principal: { person: null } } as never,
       services,
       {
