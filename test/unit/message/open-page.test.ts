@@ -43,6 +43,20 @@ it('a page that a server wants opened is at the end of the reply, in the words o
   );
 });
 
+it('a reply shows at most three pages', async () => {
+  const world = await open();
+  let count = 0;
+  world.answer = async (): Promise<Sent> => ({
+    outcome: 'input_required',
+    needs: [{ message: 'Connect your account.', url: `${URL}${++count}` }],
+  });
+  const { response } = await world.say('cancel 1 and 2 and 3 and 4', { token: await token({ sub: 'ada' }) });
+  expect([count, response.match(/asks you to open this page/g)]).toEqual([
+    4,
+    expect.objectContaining({ length: 3 }),
+  ]);
+});
+
 it('a page is shown in the language of the person', async () => {
   const world = await open();
   const ada = await token({ sub: 'ada', claims: { locale: 'de' } });

@@ -11,6 +11,7 @@ import {
 } from '../../../src/daemon/identity/identity.ts';
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
+import type { Action } from '../../../src/daemon/store/actions/actions.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
 import { Cancellation } from '../../../src/daemon/time/time-limit.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
@@ -443,11 +444,23 @@ describe('the writes of a run', () => {
   it('are given to the next run of the same message', async () => {
     await runWith(DONE);
     expect(seen?.already_done).toEqual([]);
-    const again = await runWith(DONE);
+    await runWith(DONE);
     expect(seen?.already_done).toMatchObject([{ summary: 'Cancel *order* 7', outcome: 'done' }]);
-    // Nobody knows what the earlier run has read.
-    expect(again.run_record.tainted).toBe(true);
     expect(await world.store.actions.list({ limit: 10 })).toHaveLength(1);
+  });
+
+  it('taint the next run of the same message, because nobody knows what the earlier run has read', async () => {
+    const taintOf = async (earlier: readonly Action[]) => {
+      const begun = { ...NOTHING_BEGUN, earlier };
+      return (await runStep(world, runAgent, resolved(ADA, { begun, ...ON_PLATFORM }))).turn.run_record
+        .tainted;
+    };
+    await runWith(DONE);
+    run = async function* () {
+      yield 'Hello.';
+    };
+    expect(await taintOf([])).toBe(false);
+    expect(await taintOf(await world.store.actions.ofTurn('turn-1'))).toBe(true);
   });
 
   it('with an unknown outcome are listed at the end of the reply, whatever the agent says', async () => {
