@@ -304,10 +304,25 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
       if (request.url?.startsWith('/sse/stream/')) order.push('open');
       return null;
     };
+    const [gate, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    chat.gate = gate.promise;
+    chat.script = async (run) => {
+      run.say('Half');
+      await goOn.promise;
+      run.say(' and half');
+      run.end();
+    };
     const visitors = await Promise.all([enter(), enter()]);
     for (const visitor of visitors) await visitor.launcher.click();
     await Promise.all(visitors.map((visitor) => visitor.say('Hello')));
-    await Promise.all(visitors.map((visitor) => shows(visitor, 'Fine.')));
+    const [{ page }] = visitors;
+    await until(async () => (await page.evaluate(() => navigator.locks.query())).pending?.length === 1);
+    expect(order).toEqual(['start']);
+    gate.resolve();
+    // The turn ends when the stream has begun, not with the answer.
+    await Promise.all(visitors.map((visitor) => shows(visitor, 'Half')));
     expect(order).toEqual(['start', 'open', 'start', 'open']);
+    goOn.resolve();
+    await Promise.all(visitors.map((visitor) => shows(visitor, 'Half and half')));
   });
 });
