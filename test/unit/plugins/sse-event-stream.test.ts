@@ -72,8 +72,9 @@ describe('a request for a stream', () => {
 
 it('a message on a stream has its token in the header or the body, not in the metadata', async () => {
   const { routes } = await sse.create({ settings: {}, readToken } as never);
-  const tokenIn = (body: object, headers = {}) =>
-    routes.find(({ method }) => method === 'POST')?.token?.({ headers, json: () => body } as never);
+  const post = routes.find(({ method }) => method === 'POST');
+  expect(post).toMatchObject({ cors: true, limited: true });
+  const tokenIn = (body: object, headers = {}) => post?.token?.({ headers, json: () => body } as never);
   expect(tokenIn({ metadata: { jwt_token: 'm' } })).toBeUndefined();
   expect(tokenIn({ jwt_token: 'b' })).toBe('b');
   expect(tokenIn({ jwt_token: 'b' }, { authorization: 'Bearer h' })).toBe('h');
