@@ -294,6 +294,16 @@ describe('run-agent', () => {
     await expect(runStep(world, runAgent, resolved())).rejects.toMatchObject({ code: 'agent_failed' });
   });
 
+  it('fails if the runtime yields something that is not a text', async () => {
+    run = async function* () {
+      yield { text: 'Hello' } as unknown as string;
+    };
+    await expect(runStep(world, runAgent, resolved())).rejects.toMatchObject({
+      code: 'agent_failed',
+      cause: expect.objectContaining({ message: 'the runtime yielded an object instead of a text' }),
+    });
+  });
+
   it('truncates a reply that does not end', async () => {
     run = async function* () {
       for (;;) yield 'word '.repeat(1000);

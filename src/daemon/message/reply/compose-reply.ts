@@ -165,6 +165,7 @@ async function speak(
         reply.end();
         break;
       }
+      expectText(next.value);
       run.recorder?.said(next.value);
       reply.push(next.value);
     }
@@ -175,6 +176,13 @@ async function speak(
     run.limit.end(() => ContextEnded.ofRun());
     if (pieces && !hasEnded) leave(pieces, turn, services);
   }
+}
+
+/** A runtime in JavaScript may yield anything, which must not become a part of the reply as `[object Object]`. */
+function expectText(piece: unknown): void {
+  if (typeof piece === 'string') return;
+  const kind = typeof piece === 'object' ? 'an object' : String(piece);
+  throw new TypeError(`the runtime yielded ${kind} instead of a text`);
 }
 
 /** Ends a runtime early. The end is not awaited, because a runtime that does not end must not delay the reply. */
