@@ -290,6 +290,8 @@ export class Host {
   stop(ms: number): void {
     const daemon = this.#daemon;
     if (daemon === null || this.#isStopping || !daemon.accepts) return;
+    // A suspended process gets the signal only when it continues.
+    if (daemon.actor.pausedUntil > this.#world.scheduler.now) return;
     this.#world.trace.note(this.#name, () => 'STOPS');
     this.#world.struck.push('stop');
     this.#isStopping = true;
@@ -304,7 +306,8 @@ export class Host {
   }
 
   pause(ms: number): void {
-    if (this.#daemon === null) return;
+    // The time that a part has to stop passes meanwhile, so the process would rightly say that it did not.
+    if (this.#daemon === null || this.#isStopping) return;
     this.#world.trace.note(this.#name, () => `IS SUSPENDED for ${ms} ms`);
     this.#world.struck.push('pause');
     const { actor } = this.#daemon;
