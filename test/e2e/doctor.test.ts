@@ -140,6 +140,7 @@ describe('agentd doctor', () => {
       JWT_VERIFY_EXP: 'false',
       TEAMCHAT_SIGNING_SECRET: '',
       MESSAGING_PLATFORMS: 'teamchat',
+      WEBCHAT_ENABLED: '',
     };
     const { code, of, findings } = await doctor(changes);
     expect(code).toBe(78);
