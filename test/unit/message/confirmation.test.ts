@@ -316,6 +316,28 @@ describe('the confirmation of an action', () => {
     expect((await world.say('', { token: ada, confirm: { id, approve: true } })).response).toBe(DONE);
   });
 
+  it('is refused if the token has expired while the message waited for a run', async () => {
+    world = await ConfirmationWorld.open({ env: { AGENT_CONCURRENCY: '1' } });
+    const { id, summary } = await ask();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.otherwise = async function* () {
+      await promise;
+      yield 'So far.';
+    };
+    const other = world.say('wait', { session: 'elsewhere' });
+    const brief = await token({ sub: 'ada', ttl: 10 });
+    const answer = world.say('', { token: brief, confirm: { id, approve: true } });
+    await expect.poll(() => world.services.runs.waiting).toBe(1);
+    world.clock.moveTo(world.clock.now() + 20_000);
+    resolve();
+    await other;
+    const { response, confirmation } = await answer;
+    expect(response).toBe(`Please sign in, and then answer again.\n\n${QUESTION}`);
+    expect(confirmation).toMatchObject({ id, summary });
+    expect(world.calls).toEqual([]);
+    expect((await world.say('', { token: ada, confirm: { id, approve: true } })).response).toBe(DONE);
+  });
+
   it('is ignored after the person has signed out', async () => {
     const { id } = await ask();
     expect((await world.say('bye', { token: null })).response).toBe('You said: bye');

@@ -248,20 +248,22 @@ describe('before each call', () => {
     expect(response).toContain('Cancel order "2" – not done, because your sign-in has changed');
   });
 
-  it('and if none is made, the reply also says what was declined', async () => {
+  it('and if it has expired before the first call, the whole question stays open', async () => {
     const brief = await token({ sub: 'ada', ttl: 10 });
-    await world.say('cancel 1 and 2', { token: brief });
+    const asked = await world.say('cancel 1 and 2', { token: brief });
     const { runs } = world.services;
     const take = runs.take.bind(runs);
     runs.take = (...given) => {
       world.clock.moveTo(world.clock.now() + 50_000);
       return take(...given);
     };
-    const { response } = await world.say('only 1', { token: brief });
+    const { response, confirmation } = await world.say('only 1', { token: brief });
     expect(ids()).toEqual([]);
-    expect(response).toBe(
-      'Cancel order "2" – declined, nothing was changed\n\nCancel order "1" – not done, because your sign-in has changed',
-    );
+    expect(response).toMatch(/^Please sign in, and then answer again\.\n\nPlease confirm these 2 actions:/);
+    expect(confirmation?.id).toBe(asked.confirmation?.id);
+    runs.take = take;
+    await world.say('only 2', { token: ada });
+    expect(ids()).toEqual(['2']);
   });
 });
 
@@ -282,6 +284,10 @@ it('calls whose arguments have changed are not made, nor is the rest, and all of
     { id: '1', account: 'ORG-2' },
     { id: '2', account: 'ORG-2' },
   ]);
+  await world.say('cancel 1 and 2', { token: ada });
+  expect((await world.say('only 1', { token: await inOrg('ORG-2') })).response).toBe(
+    `Cancel order "2" (account: "ORG-1") – declined, nothing was changed\n\n${changed(1)}`,
+  );
 });
 
 describe('after a process died during the calls, the next process', () => {

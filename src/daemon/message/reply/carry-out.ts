@@ -32,7 +32,7 @@ export interface LeftOut {
  * Why a confirmed call was not made. `changed`: it, or one before it, would have other arguments than those that the
  * person saw. If the call can be made with these, the desk of the run keeps it.
  */
-type Cause = 'earlier_action' | 'sign_in' | 'stopped' | 'changed';
+type Cause = 'earlier_action' | 'sign_in' | 'token_expired' | 'stopped' | 'changed';
 
 /** What became of the confirmed actions. Both lists are in the order of the question. */
 export interface CarriedOutAll {
@@ -60,7 +60,8 @@ const UNREADABLE: ToolAnswer = {
  * Makes the calls that the person has confirmed, one after the other, in the order in which they were shown. Before
  * each, the person, the link and the token are looked at again. After a call that did not succeed, or whose outcome is
  * unknown, the rest is not made: the person did not agree to a part of it.
- * @returns null if the question is no longer open
+ * @returns `gone` if the question is no longer open. `token_expired` if the token expired while the message waited for its
+ *   run: nothing is recorded, and the question stays open.
  * @throws ClaimLost
  */
 export async function carryOutAll(
@@ -68,7 +69,7 @@ export async function carryOutAll(
   turn: Runnable,
   services: RunServices,
   run: Run,
-): Promise<CarriedOutAll | null> {
+): Promise<CarriedOutAll | 'gone' | 'token_expired'> {
   let isRecorded = resumed;
   let isOpen = true;
   // The answer is recorded with the begin of the first call: nothing can happen between them.
@@ -83,12 +84,13 @@ export async function carryOutAll(
   let cause: Cause | null = null;
   for (const action of confirmed) {
     cause ??= await whyNot(action, turn, services, run);
+    if (cause === 'token_expired' && !isRecorded) return cause;
     const done: CarriedOut | Cause =
       cause !== null && cause !== 'changed'
         ? cause
         : await carryOut(action, cause === 'changed' ? null : begin, turn, services, run);
     if (!isRecorded) await begin();
-    if (!isOpen) return null;
+    if (!isOpen) return 'gone';
     if (typeof done === 'object') {
       made.push(done);
       if (!hasSucceeded(done, run)) cause = 'earlier_action';
@@ -116,7 +118,7 @@ async function whyNot(
   // An answer holds as long as its question: a run that is repeated much later does not continue.
   if (action.state === 'confirmed' && (action.expires_at ?? 0) <= services.clock.now())
     return 'earlier_action';
-  return (await isStillTheirs(action, turn, services, run)) ? null : 'sign_in';
+  return whyNotTheirs(action, turn, services, run);
 }
 
 /** Whether an earlier run of this message has begun the call. */
@@ -130,21 +132,26 @@ function hasSucceeded({ action_id, told }: CarriedOut, { journal }: Run): boolea
 }
 
 /**
- * Whether the sender is still the person, or the platform's user without one, who was asked: the link is read again,
- * and so are the token and its expiry.
+ * Null if the sender is still the person, or the platform's user without one, who was asked: the link is read again, and
+ * so are the token and its expiry.
  */
-async function isStillTheirs(
+async function whyNotTheirs(
   { person }: Action,
   { channel, message, request_id }: Runnable,
   services: RunServices,
   { tools: { context, access } }: Run,
-): Promise<boolean> {
-  if (person !== null)
-    return context?.acts_for === person && (await chooseCredentials(context, access, 'none')).use === 'user';
-  if (!channel.has_platform) return false;
+): Promise<'sign_in' | 'token_expired' | null> {
+  if (person !== null) {
+    if (context?.acts_for !== person) return 'sign_in';
+    const chosen = await chooseCredentials(context, access, 'none');
+    if (chosen.use === 'user') return null;
+    return chosen.reason === 'stored_token_expired' ? 'token_expired' : 'sign_in';
+  }
+  if (!channel.has_platform) return 'sign_in';
   const link = await findSendersLink(services, channel, message);
-  if (link === 'other_sender') return false;
-  return link === null || !(await services.tokens.validate(link.token, request_id)).valid;
+  if (link === 'other_sender') return 'sign_in';
+  const isLinked = link !== null && (await services.tokens.validate(link.token, request_id)).valid;
+  return isLinked ? 'sign_in' : null;
 }
 
 type Uses = Pick<Services, 'store' | 'seal' | 'tools'>;

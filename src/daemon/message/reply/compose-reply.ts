@@ -2,6 +2,7 @@ import type { ConfirmedAction } from '../../../agent/index.ts';
 import type { Receipts } from '../../../channel/index.ts';
 import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
+import { type Action, toQuestionId } from '../../store/actions/actions.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
 import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
@@ -10,7 +11,7 @@ import type { StepLine } from '../../trace/trace-record.ts';
 import { runFailure } from '../run/failure.ts';
 import { agentTurn, type Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
-import type { Answered, Runnable } from '../turn.ts';
+import type { Answered, OpenQuestion, Runnable } from '../turn.ts';
 import { type CarriedOutAll, carryOutAll, NOT_MADE } from './carry-out.ts';
 import { askAtEnd, chooseEnd } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
@@ -50,10 +51,15 @@ export async function composeReply(
   const isConfirmed = settlement.confirmed.length > 0 && !isStopped(turn);
   if (isConfirmed) turn.outlet.mustReport?.();
   const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
-  if (isConfirmed && done === null) {
+  if (done === 'gone') {
     // It was answered, withdrawn or expired after settle-pending found it.
     if (turn.message.confirm && !turn.channel.has_platform) throw confirmationGone();
     return withoutAgent([texts.say('confirm_gone')], turn, null, services);
+  }
+  if (done === 'token_expired') {
+    line.reason = 'confirmation_needs_sign_in';
+    turn.open = { actions: listAsked(turn), counts: false };
+    return withoutAgent([texts.say('confirm_sign_in')], turn, null, services);
   }
   if (done?.made.length === 0) {
     line.reason = isStopped(turn) ? 'stopped' : 'arguments_changed';
@@ -97,6 +103,12 @@ export async function composeReply(
   const asked = end?.question ? askAtEnd(reply, end.question, turn) : null;
   reply.finish();
   return { reply: reply.text, stopped, asked, sign_in, receipts };
+}
+
+/** The actions of the question that the message answers. */
+function listAsked({ settlement: { confirmed }, begun }: Runnable): OpenQuestion['actions'] {
+  const id = toQuestionId(confirmed[0] as Action);
+  return begun.pending.filter((action) => toQuestionId(action) === id) as [Action, ...Action[]];
 }
 
 /** Adds the lines about the writes. @returns the receipts; null if nothing was written */

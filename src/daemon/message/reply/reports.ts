@@ -89,6 +89,7 @@ export function toReceipts(actions: readonly ActionReceipt[], begins_at: number 
 const WHY_LEFT_OUT = {
   earlier_action: 'confirm_rest_not_done',
   sign_in: 'confirm_rest_sign_in',
+  token_expired: 'confirm_rest_sign_in',
   stopped: 'confirm_rest_stopped',
   changed: 'confirm_rest_sign_in',
 } as const;
