@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/answer.ts';
 import { MAX_CALLS } from '../../../src/daemon/tools/bind-tools.ts';
 import type { JsonSchema, Sent, Tool } from '../../../src/daemon/tools/tool.ts';
-import { contextOf } from '../../support/request-context.ts';
 import { type BoundTool, bindOne, toolOf } from '../../support/tools.ts';
 
 const parameters = {
@@ -42,18 +41,6 @@ test('the failure message of a tool is passed on to the agent, and the call is r
   expect(await bound.call({})).toEqual({ ok: false, message: 'No luck.' });
   expect(statuses).toEqual(['started', 'failed']);
   expect(lines()).toEqual([['failed', 'tool_failed']]);
-});
-
-test('if a tool throws, the agent gets an explanation, and a warning is logged', async () => {
-  const { bound, lines, logged } = bind(() => {
-    throw new Error('inner detail');
-  });
-  expect(await bound.call({})).toEqual({
-    ok: false,
-    message: 'The tool failed because of an internal error.',
-  });
-  expect(lines()).toEqual([['failed', 'tool_broken']]);
-  expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
 });
 
 describe('the arguments of a call', () => {
@@ -102,32 +89,10 @@ describe('the arguments of a call', () => {
     },
   );
 
-  test('are refused if one is missing, and the message names the missing argument', async () => {
-    const { bound } = bind(() => expect.fail('the tool must not be called'), undefined, {
-      ...parameters,
-      required: ['email'],
-    });
-    expect(await bound.call({ count: 1 })).toEqual({
-      ok: false,
-      message: 'The argument `email` is missing.',
-    });
-  });
-
   test.each([undefined, null, {}])('may omit optional arguments: %j', async (args) => {
     const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });
-});
-
-test('nothing that looks like a token reaches the agent', async () => {
-  const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
-  const answers: Sent[] = [
-    answered({ a: [`Bearer ${jwt}`], [jwt]: 1 }),
-    { outcome: 'failed', reached: false, reason: 'no', message: `refused: ${jwt}` },
-  ];
-  const { bound } = bind(async () => answers.shift() as Sent);
-  expect(await bound.call({})).toEqual({ ok: true, result: { a: ['Bearer [token]'], '[token]': 1 } });
-  expect(await bound.call({})).toEqual({ ok: false, message: 'refused: [token]' });
 });
 
 test.each([
@@ -166,13 +131,4 @@ test('a call rejects when its run is aborted, even if the tool continues', async
   expect(statuses).toEqual(['started', 'failed']);
   expect(lines()).toEqual([['failed', 'aborted']]);
   await expect(bound.call({})).rejects.toThrow('deadline');
-});
-
-test('a tool reads the context of its own message, from wherever it is called', async () => {
-  const call: Tool['send'] = async (_args, { context }) => answered(context?.session_id);
-  const inContext = (session_id: string) =>
-    bindOne(toolOf({ send: call }), { context: contextOf(null, { session_id }) }).bound;
-  const [first, second] = [inContext('first'), inContext('second')];
-  expect(await first.call({})).toEqual({ ok: true, result: 'first' });
-  expect(await second.call({})).toEqual({ ok: true, result: 'second' });
 });

@@ -112,25 +112,6 @@ describe('the policy user-or-default', () => {
   });
 });
 
-describe('the policy user', () => {
-  test('makes no call without a user, and says that sign-in is needed', async () => {
-    const context = anonymous();
-    expect(await call(context, 'user')).toBeNull();
-    expect(api.requests).toEqual([]);
-    expect(trace(context).at(-1)).toMatchObject({
-      step: 'credentials',
-      verdict: 'refused',
-      reason: 'no_jwt_context',
-    });
-  });
-
-  test("does not fall back if the API refuses the user's token", async () => {
-    api.revoke(token);
-    expect(await call(signedIn(), 'user')).toEqual({ outcome: 'sign_in_needed' });
-    expect(api.requests).toHaveLength(1);
-  });
-});
-
 describe('while the store cannot say whether the person is still signed in', () => {
   const unreachable = () => Promise.reject(new StoreUnavailable(new Error('the store is away')));
   test.each([
@@ -191,15 +172,6 @@ test('a request is counted for the source of its tool, and a login for the API',
 });
 
 describe('the default token', () => {
-  test('is fetched again once after a 401', async () => {
-    const access = accessTo(api.url, logged.log);
-    await call(anonymous(), 'user-or-default', access);
-    api.revokeDefaultTokens();
-    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
-    expect(subs()).toEqual(['service', null, 'service']);
-    expect(api.seen('/authentication_token')).toHaveLength(2);
-  });
-
   test('is fetched again once per call as long as the API refuses every token', async () => {
     api.misbehave('/users', { status: 401 }, 4);
     const access = accessTo(api.url, logged.log);
@@ -209,13 +181,6 @@ describe('the default token', () => {
     }
     expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
     expect(api.seen('/authentication_token')).toHaveLength(3);
-  });
-
-  test('that could not be obtained is requested again by the next call', async () => {
-    api.misbehave('/authentication_token', { status: 500 }, 1);
-    const access = accessTo(api.url, logged.log);
-    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ outcome: 'failed' });
-    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
   });
 
   test('that cannot be obtained makes the call fail with a message, and is in the trace', async () => {

@@ -179,14 +179,6 @@ describe('the outcome that the journal records', () => {
 });
 
 describe('a repeated run', () => {
-  test('gets a known outcome, and makes no second call', async () => {
-    const answer = { ok: true, result: 'cancelled before' } as const;
-    const { call, events, lines } = scene({ known: { state: 'ended', answer } });
-    expect(await call()).toEqual(answer);
-    expect(names(events)).toEqual(['known']);
-    expect(lines()).toEqual([['ok', 'made_before']]);
-  });
-
   test('is not told that nothing was done if the person of an earlier run has signed out since', async () => {
     const source = sourceOf({ base_url: 'https://shop.example.com', credentials: 'user' });
     for (const wroteForOthers of [false, true]) {
@@ -196,28 +188,6 @@ describe('a repeated run', () => {
       expect(message.includes('nothing was done')).toBe(!wroteForOthers);
       expect(events).toEqual([]);
     }
-  });
-
-  test('does not repeat a call whose outcome is unknown', async () => {
-    const { call, events } = scene({ known: { state: 'unknown', action_id } });
-    expect(await call()).toEqual({ ok: false, message: expect.stringContaining('is not known') });
-    expect(names(events)).toEqual(['known']);
-  });
-
-  test('repeats a call with an unknown outcome if the tool allows it, under the same key and without asking again', async () => {
-    const tool = { idempotent: true, confirm: 'always' } as const;
-    const { call, events } = scene({ known: { state: 'unknown', action_id }, tool });
-    expect(await call()).toMatchObject({ ok: true });
-    expect(events.slice(1, 3)).toEqual([
-      ['start', 'action-1', true],
-      ['send', { id: 'A' }, 'action-1'],
-    ]);
-  });
-
-  test('needs confirmation for a further write by the same tool', async () => {
-    const { call, events } = scene({ known: { state: 'new', action_id, further: true } });
-    expect(await call()).toMatchObject({ ok: true, result: { waits_for_confirmation: true } });
-    expect(names(events)).toEqual(['known', 'ask']);
   });
 });
 

@@ -228,17 +228,6 @@ describe('the credential of a call', () => {
     expect((await sentBy(rest(), signedIn())).credentials).toBe(withPerson);
     expect((await sentBy(rest(), anonymous())).credentials).toBe(withoutPerson);
   });
-
-  test('is in the trace, with its policy and its reason', async () => {
-    const context = anonymous();
-    await sentBy({ ...own(), credentials: 'user-or-default' }, context);
-    expect(context.trace.lines[0]).toMatchObject({
-      step: 'credentials',
-      verdict: 'fallback',
-      reason: 'no_jwt_context',
-      detail: { credentials: 'default', policy: 'user-or-default' },
-    });
-  });
 });
 
 describe('after a 401 to the token of a person', () => {
@@ -257,15 +246,6 @@ describe('after a 401 to the token of a person', () => {
     });
   const usersOf = () => api.seen('/orders').map(({ bearer }) => bearer === token);
   beforeEach(() => api.misbehave('/orders', { status: 401 }, 1));
-
-  test('a read without bound parameters is repeated once, with default credentials', async () => {
-    const { bound, logged } = bind(requesting({}), signedIn());
-    await bound.call({});
-    expect(usersOf()).toEqual([true, false]);
-    expect(logged.lines).toMatchObject([
-      { level: 'warn', msg: "the business API refused the user's token: default credentials for this call" },
-    ]);
-  });
 
   test.each<[string, Partial<Tool>]>([
     ['a write', { effect: 'write' }],

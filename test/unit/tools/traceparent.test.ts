@@ -13,13 +13,11 @@ import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 // agentd-telemetry(7), "Parents": requests to the systems that tools call carry the span of the request.
 
 let api: FakeApi;
-let elsewhere: FakeApi;
 beforeAll(async () => {
   api = await FakeApi.start({ secret: 'a secret of the tests that is long enough' });
-  elsewhere = await FakeApi.start({ secret: 'a secret of the tests that is long enough' });
 });
 beforeEach(() => api.requests.splice(0));
-afterAll(() => Promise.all([api.close(), elsewhere.close()]));
+afterAll(() => api.close());
 
 /** A span. Its `traceparent` is its position in the tree of spans. */
 function spanAt(place: string): Span {
@@ -62,12 +60,6 @@ test('a login with default credentials carries no traceparent, because it serves
   await client.request({ method: 'GET', path: '/users' });
   expect(sent('/authentication_token')).toEqual([undefined]);
   expect(sent('/users')).toEqual(['message/tool/downstream']);
-});
-
-test('no traceparent is sent to another origin, because no request is sent there', async () => {
-  const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' });
-  await expect(client.fetch(`${elsewhere.url}/a`)).rejects.toThrow('another origin');
-  expect(elsewhere.requests).toEqual([]);
 });
 
 test('without spans, there is no traceparent header', async () => {

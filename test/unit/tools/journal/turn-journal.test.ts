@@ -102,35 +102,6 @@ describe('a write', () => {
     ]);
   });
 
-  test.each([
-    ['a 2xx', answered(204, null), { state: 'done', status: 204 }],
-    ['a 4xx', answered(404, { error: 'none' }), { state: 'failed', status: 404 }],
-    ['a request that was not sent', unsent, { state: 'failed', status: null }],
-    ['a broken connection', broken, { state: 'unknown', status: null }],
-    ['a 5xx', answered(503, null), { state: 'unknown', status: 503 }],
-  ] as const)('is recorded with the right outcome after %s', async (_what, answer, outcome) => {
-    answers = [answer];
-    const { call, journal } = await begin();
-    await call({ id: 7 });
-    expect(await listed()).toMatchObject([outcome]);
-    expect(unknownIn(journal)).toHaveLength(outcome.state === 'unknown' ? 1 : 0);
-  });
-
-  test('is recorded with an unknown outcome if its run is aborted', async () => {
-    const run = new AbortController();
-    const tool: Tool = {
-      ...cancel,
-      send: () => {
-        queueMicrotask(() => run.abort(new Error('the deadline')));
-        return new Promise(() => undefined);
-      },
-    };
-    const { call, journal } = await begin({}, tool, { signal: run.signal });
-    await expect(call({ id: 7 })).rejects.toThrow('the deadline');
-    expect(await listed()).toMatchObject([{ state: 'unknown' }]);
-    expect(unknownIn(journal)).toMatchObject([{ summary: 'Cancel order 7' }]);
-  });
-
   test('has an unknown outcome if it is still running when the reply ends', async () => {
     const tool: Tool = { ...cancel, send: () => new Promise(() => undefined) };
     const { call, journal } = await begin({}, tool);
@@ -351,11 +322,11 @@ describe('a repeated run', () => {
     expect(unknownIn(journal)).toMatchObject([{ summary: 'Cancel order 7' }]);
   });
 
-  test('repeats a write with an unknown outcome if the tool allows it, under the same key', async () => {
+  test('repeats a write with an unknown outcome if the tool allows it, under the same key and without asking again', async () => {
     answers = [broken, answered(200, { cancelled: 7 })];
     const tool = { ...cancel, idempotent: true };
     await (await begin({}, tool)).call({ id: 7 });
-    const { call, journal } = await begin({}, tool);
+    const { call, journal } = await begin({}, { ...tool, confirm: 'always' });
     expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: 7 } });
     expect(sent.map(({ key }) => key)).toEqual([sent[0]?.key, sent[0]?.key]);
     expect(await listed()).toMatchObject([{ state: 'done', attempt: 2 }]);

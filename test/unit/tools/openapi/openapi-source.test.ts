@@ -631,19 +631,6 @@ describe('the schema of the arguments of a tool', () => {
     expect(found?.properties).toEqual({ id: { type: 'string' }, 'X-Free': { type: 'string' } });
   });
 
-  it.each([
-    ['header', 'Host', 'requires the header `Host`, which no tool may set'],
-    ['header', 'Transfer-Encoding', 'requires the header `Transfer-Encoding`, which no tool may set'],
-    ['cookie', 'sid', 'requires the cookie `sid`, which no tool may set'],
-  ])('cannot be made if the operation requires a %s such as %s', async (place, name, problem) => {
-    const parameters = [{ name, in: place, required: true, schema: { type: 'string' } }];
-    const document = documentOf({ '/a': { get: { operationId: 'a', parameters, ...OK } } });
-    const [found] = await problemsOf(document, { a: {} });
-    expect(found).toContain(
-      `tools[0].operations.a shop.openapi, line 12: #/paths/~1a/get/parameters/0 ${problem}`,
-    );
-  });
-
   it('omits the header or the cookie that carries the credential of the source, even if it is required', async () => {
     const parameter = (name: string, place: string) => ({
       name,
@@ -669,28 +656,6 @@ describe('the schema of the arguments of a tool', () => {
         { credential: { cookie: 'session' } },
       ),
     ).toEqual([expect.stringContaining('requires the cookie `other`')]);
-  });
-
-  it('converts the forms of OpenAPI 3.0 to the forms that Ajv checks', async () => {
-    const found = await schemaOf({
-      parameters: [
-        inQuery('n', {
-          type: 'number',
-          minimum: 0,
-          exclusiveMinimum: true,
-          maximum: 9,
-          exclusiveMaximum: false,
-        }),
-        inQuery('t', { type: 'string', nullable: true }),
-        inQuery('any', { nullable: true }),
-      ],
-    });
-    expect(found?.properties).toEqual({
-      id: { type: 'string' },
-      n: { type: 'number', exclusiveMinimum: 0, maximum: 9 },
-      t: { type: ['string', 'null'] },
-      any: {},
-    });
   });
 
   it('keeps the features of JSON Schema in OpenAPI 3.1', async () => {
@@ -972,15 +937,6 @@ describe('the body of an operation', () => {
       [],
     );
   });
-
-  it.each(['application/octet-stream', 'text/plain'])(
-    'is refused with an explanation if it can only be %s',
-    async (type) => {
-      expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
-        `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends objects only as JSON and forms`,
-      ]);
-    },
-  );
 
   it('is omitted for a GET, which has no body, and for a DELETE if it is optional', async () => {
     for (const method of ['get', 'delete']) {
