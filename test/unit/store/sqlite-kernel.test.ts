@@ -361,7 +361,7 @@ it('claims of the daemon are only in memory, survive a failed commit, and are en
   await command.step((tx) => tx.delete(CLAIM, 'c'));
   await command.write(() => command.journal.empty(0));
   const reader = connectTo(path);
-  expect(JSON.stringify(reader.prepare('SELECT changes FROM journal').all())).not.toContain('"c"');
+  expect(JSON.stringify(reader.prepare('SELECT changes, docs FROM journal').all())).not.toContain('"c"');
   expect(await kernel.step((tx) => tx.get(CLAIM, 'c'))).toBeNull();
 });
 
@@ -534,7 +534,7 @@ it('a claim that is taken between a step and its commit is kept when another pro
     { onlyClaims: true },
   );
   const taken = await take;
-  other.exec(`INSERT INTO journal (serial, changes) VALUES (1, '[]'); COMMIT`);
+  other.exec(`INSERT INTO journal (serial, changes, docs) VALUES (1, '[]', ''); COMMIT`);
   await end;
   expect([taken, await kernel.step((tx) => tx.get(CLAIM, 'c')?.owner)]).toEqual([true, 'two']);
 });

@@ -21,7 +21,8 @@ type Change =
       last_item: number | null,
       items: number,
       item_bytes: number,
-      doc: unknown,
+      /** Of the document as JSON, characters. */
+      length: number,
     ];
 
 type EndedClaim = readonly [kind: string, hash: string, row: number];
@@ -90,11 +91,11 @@ export class Journal {
     this.#table = documents.table;
     this.#bounds = bounds;
     this.#first = db.prepare<[], number | null>('SELECT min(id) FROM journal').pluck();
-    this.#since = db.prepare<[number], { id: number; serial: number; changes: string }>(
-      'SELECT id, serial, changes FROM journal WHERE id > ? ORDER BY id',
+    this.#since = db.prepare<[number], { id: number; serial: number; changes: string; docs: string }>(
+      'SELECT id, serial, changes, docs FROM journal WHERE id > ? ORDER BY id',
     );
-    this.#insert = db.prepare<[number, number, string]>(
-      'INSERT INTO journal (id, serial, changes) VALUES (?, ?, ?)',
+    this.#insert = db.prepare<[number, number, string, string]>(
+      'INSERT INTO journal (id, serial, changes, docs) VALUES (?, ?, ?, ?)',
     );
     this.#delete = db.prepare<[number]>('DELETE FROM journal WHERE id = ?');
     this.#deleteAll = db.prepare<[number]>('DELETE FROM journal WHERE id < ?');
@@ -107,11 +108,14 @@ export class Journal {
     const [oldest] = this.#rows.keys();
     if (this.#last !== null && first > (oldest ?? this.#last + 1)) this.reset();
     this.#last ??= 0;
-    for (const { id, serial, changes } of this.#since.all(this.#last)) {
-      this.#note(id, changes.length);
+    for (const { id, serial, changes, docs } of this.#since.all(this.#last)) {
+      this.#note(id, changes.length + docs.length);
       this.serial = Math.max(this.serial, serial);
+      let read_to = 0;
       for (const change of JSON.parse(changes) as Change[]) {
         const [kind, key] = change;
+        const text = docs.slice(read_to, read_to + (change.length === 10 ? change[9] : 0));
+        read_to += text.length;
         const shelf = this.#documents.shelfNamed(kind);
         // A claim that a command has ended may have been taken again.
         if (id <= this.#heard && this.#documents.isVolatile(shelf)) continue;
@@ -123,7 +127,7 @@ export class Journal {
           continue;
         }
         const entry = this.#documents.entryAnew(shelf, key);
-        this.#documents.replace(entry, versionIn(change));
+        this.#documents.replace(entry, versionIn(change, text));
         this.#documents.count(entry);
         this.#pin(entry, id);
       }
@@ -145,14 +149,16 @@ export class Journal {
     this.#documents.settle();
     if (written.length === 0) return false;
     const changes = `[${written.map((entry) => this.#writeChange(entry)).join(',')}]`;
-    const id = this.#nextRow(changes);
+    const docs = written.map(({ version }) => version?.text ?? '').join('');
+    const size = changes.length + docs.length;
+    const id = this.#nextRow(size);
     for (const entry of written) {
       this.#documents.count(entry);
       this.#pin(entry, id);
     }
     // The new row takes pages that these rows leave, so that each page is written once.
-    this.#shorten(written.length, changes.length, now);
-    this.#insert.run(id, this.serial, changes);
+    this.#shorten(written.length, size, now);
+    this.#insert.run(id, this.serial, changes, docs);
     return true;
   }
 
@@ -200,15 +206,15 @@ export class Journal {
   }
 
   #append(changes: string): number {
-    const id = this.#nextRow(changes);
-    this.#insert.run(id, this.serial, changes);
+    const id = this.#nextRow(changes.length);
+    this.#insert.run(id, this.serial, changes, '');
     return id;
   }
 
   /** The id of the next row, which is yet to be written. */
-  #nextRow(changes: string): number {
+  #nextRow(size: number): number {
     const id = (this.#last ?? 0) + 1;
-    this.#note(id, changes.length);
+    this.#note(id, size);
     return id;
   }
 
@@ -360,7 +366,7 @@ export class Journal {
     const { last, count, bytes } = entry.version.list;
     const names =
       name === null && client === null ? 'null,null' : `${JSON.stringify(name)},${JSON.stringify(client)}`;
-    return `[${head},${expires_at},${isLive ? 1 : 0},${names},${last},${count},${bytes},${text}]`;
+    return `[${head},${expires_at},${isLive ? 1 : 0},${names},${last},${count},${bytes},${text.length}]`;
   }
 
   /** Whether it is a claim that a command has put or ended. */
@@ -390,18 +396,10 @@ function claimHash(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-function versionIn(change: Exclude<Change, { length: 3 }>): Version | null {
+/** @param text the document as JSON */
+function versionIn(change: Exclude<Change, { length: 3 }>, text: string): Version | null {
   if (change.length === 2) return null;
-  const [, , expires_at, isLive, name, client, last, count, bytes, doc] = change;
+  const [, , expires_at, isLive, name, client, last, count, bytes] = change;
   const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], tail: null };
-  return {
-    doc,
-    text: JSON.stringify(doc),
-    expires_at,
-    isLive: isLive === 1,
-    name,
-    client,
-    list,
-    places: null,
-  };
+  return { doc: undefined, text, expires_at, isLive: isLive === 1, name, client, list, places: null };
 }

@@ -1,12 +1,14 @@
 -- The tables of the embedded store. Times are ms since the epoch.
 
--- The changes of each commit as JSON (journal.ts), one row a commit. A document whose last change is here is in memory in
--- every process that uses the file. The oldest rows are moved into `docs` little by little; the newest row always stays,
+-- The changes of each commit, one row a commit. `changes` is JSON (journal.ts); `docs` has the documents one after the
+-- other, so that none is parsed before it is needed. A document whose last change is here is in memory in every process
+-- that uses the file. The oldest rows are moved into `docs` little by little; the newest row always stays,
 -- so that no id is used twice. `serial` is the greatest number that a step has used so far.
 CREATE TABLE journal (
   id      INTEGER PRIMARY KEY,
   serial  INTEGER NOT NULL,
-  changes TEXT    NOT NULL
+  changes TEXT    NOT NULL,
+  docs    TEXT    NOT NULL
 ) STRICT;
 
 -- The documents, except for those in the journal. `live`: 1 if the document has places in ordered indexes, which are in
