@@ -74,11 +74,6 @@ describe('a tool that asks under a condition', () => {
     expect(await asks('63')).toBe(true);
   });
 
-  it('asks about the second write of the same run', async () => {
-    expect(await asks('60 and 61')).toBe(true);
-    expect(paid()).toEqual([60]);
-  });
-
   it('lets only one of several calls through that are made at the same time', async () => {
     world.otherwise = async function* (turn) {
       await Promise.all([60, 61, 62].map((id) => pay(turn, id)));

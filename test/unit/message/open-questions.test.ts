@@ -48,6 +48,22 @@ describe('a message that neither confirms nor declines', () => {
     expect(ids()).toEqual(['1']);
   });
 
+  it('leaves a list of actions open, too', async () => {
+    const { id } = await ask('cancel 1 and 2 and 3');
+    const list = '1. Cancel order "1"\n2. Cancel order "2"\n3. Cancel order "3"';
+    const { response, confirmation } = await say('what does the second one cost?');
+    expect(world.turns.at(-1)?.waiting.map(({ summary }) => summary)).toEqual([
+      'Cancel order "1"',
+      'Cancel order "2"',
+      'Cancel order "3"',
+    ]);
+    expect([confirmation?.id, confirmation?.summary]).toEqual([id, list]);
+    expect(response).toContain(`Please confirm these 3 actions:\n\n${list}`);
+    await say('only 2');
+    expect(ids()).toEqual(['2']);
+    expect(await stateOf(id)).toEqual(['declined', 'done', 'declined']);
+  });
+
   it('names the same end of the 15 minutes each time, however long the first reply took to store', async () => {
     const { sessions } = world.services;
     const commit = sessions.commit.bind(sessions);
@@ -90,12 +106,12 @@ describe('a message that neither confirms nor declines', () => {
   });
 
   it('withdraws the question if the agent asks for another action, and the reply says so', async () => {
-    const { id } = await ask();
+    const { id } = await ask('cancel 1 and 3');
     const { response, confirmation } = await say('cancel 2');
     expect(response).toBe(
-      'I need your confirmation. \n\nI’ve withdrawn my earlier question, and nothing was done: Cancel order "1"\n\nPlease confirm: Cancel order "2"\n\nI’ll do this as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
+      'I need your confirmation. \n\nI’ve withdrawn my earlier question, and nothing was done: Cancel order "1"; Cancel order "3"\n\nPlease confirm: Cancel order "2"\n\nI’ll do this as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
     );
-    expect(await stateOf(id)).toEqual(['withdrawn']);
+    expect(await stateOf(id)).toEqual(['withdrawn', 'withdrawn']);
     await say('yes');
     expect(ids()).toEqual(['2']);
     expect(confirmation?.id).not.toBe(id);
@@ -175,17 +191,17 @@ describe('a word', () => {
 });
 
 describe('a declined action', () => {
-  it('is not asked again by the run that answers the declining message', async () => {
+  it('is not asked again by the run that answers the declining message, nor is the same tool', async () => {
     const { id } = await ask('cancel 1 and 2');
     world.afterwards = async function* (turn) {
       const tool = turn.tools.find(({ name }) => name === 'cancel_order');
-      for (const args of [{ id: '2' }, { id: '2', reason: 'in other words' }]) {
+      for (const args of [{ id: '2' }, { id: '2', reason: 'in other words' }, { id: '9' }]) {
         const answer = await tool?.call(args);
         yield answer?.ok ? 'asked' : 'refused ';
       }
     };
     const { response, confirmation } = await say('only 1');
-    expect(response).toContain('refused refused');
+    expect(response).toContain('refused refused refused');
     expect(confirmation).toBeNull();
     expect(await stateOf(id)).toEqual(['done', 'declined']);
   });
@@ -245,6 +261,13 @@ describe('a late answer', () => {
     expect(world.turns).toEqual([]);
     expect((await say('yes')).response).toBe('You said: yes');
     expect(world.calls).toEqual([]);
+  });
+
+  it.each(['only 1', 'not 2'])('to a list is told so: %j', async (answer) => {
+    const { id } = await ask('cancel 1 and 2');
+    world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
+    expect((await say(answer)).response).toMatch(/^That question ended at /);
+    expect([ids(), await stateOf(id)]).toEqual([[], ['expired', 'expired']]);
   });
 
   it('is told the time in the time zone of the person', async () => {

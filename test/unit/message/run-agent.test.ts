@@ -486,12 +486,6 @@ describe('the writes of a run', () => {
     const again = await runStep(world, runAgent, resolved(ADA, { begun, ...ON_PLATFORM }));
     expect(again.turn.reply).toBe(`Fine.\n\n${end}`);
   });
-
-  it('are not listed under RECEIPTS=off if the outcome is known, but are still returned', async () => {
-    const { reply, receipts } = await runWith(DONE);
-    expect(reply).toBe('Cancelled!');
-    expect(receipts).toEqual({ actions: [expect.objectContaining({ outcome: 'done', status: 200 })] });
-  });
 });
 
 describe('the history that the agent gets', () => {
