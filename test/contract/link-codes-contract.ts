@@ -46,6 +46,7 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       code_id: `id ${name}`,
       seen: { token: `token ${name}`, confirmed_token: 'newer' },
       link: { key: KEY, token: 'newer', person: ada, ttl_ms: HOUR },
+      life: { issued_at: null, expires_at: test.now() + HOUR },
       alias: null,
       standing: new Map([[KEY, null]]),
       ...members,
@@ -358,6 +359,17 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
         expect(await codes.bind(binding(name))).toBe('gone');
         expect(await test.store.links.get(KEY)).toBeNull();
       }
+    });
+
+    it('count as the first use of the link that they make, so that its token is renewed in the background', async () => {
+      await agreed('a');
+      expect(await codes.bind(binding('a'))).toBe('bound');
+      const { linkRenewals } = test.store;
+      test.advance(0.8 * HOUR - 1);
+      expect(await linkRenewals.due(HOUR, 9)).toEqual([]);
+      test.advance(1);
+      expect(await linkRenewals.due(HOUR, 9)).toEqual([KEY]);
+      expect(await linkRenewals.take(KEY, HOUR)).toMatchObject({ token: 'newer' });
     });
 
     it('bind for no other person than the one who made the code, and not after they have expired', async () => {

@@ -1,6 +1,7 @@
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims, TokenVerdict } from '../identity/identity.ts';
 import type { Claimant, LinkCode } from '../store/links/link-codes.ts';
+import { toTokenLife } from '../store/links/link-renewals.ts';
 import type { Store } from '../store/store.ts';
 import {
   changing,
@@ -94,6 +95,7 @@ export async function bindCode(
         ...{ key, token: seal.close(raw, key), person, ttl_ms: LINK_TTL_MS },
         ...{ how: 'code', name: claimant.name, origin: newest.claims },
       },
+      life: toTokenLife(newest.claims),
       standing: new Map(keys.map((one) => [one, standing.find((link) => link.key === one)?.token ?? null])),
     });
     if (bound !== 'bound') continue;

@@ -6,7 +6,7 @@ import type { Log } from '../process/log.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { DAY_MS } from '../store/bounds.ts';
-import type { ClientRefusal, RenewalClaim, TokenLife } from '../store/links/link-renewals.ts';
+import { type ClientRefusal, type RenewalClaim, toTokenLife } from '../store/links/link-renewals.ts';
 import { userOfKey } from '../store/links/links.ts';
 import type { Store } from '../store/store.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
@@ -240,10 +240,6 @@ export class LinkRenewer {
     }
     return false;
   }
-}
-
-function toTokenLife({ iat, exp }: Claims): TokenLife {
-  return { issued_at: iat === undefined ? null : Math.floor(iat * 1000), expires_at: Math.floor(exp * 1000) };
 }
 
 function aboutLink(key: string): { channel: string } {

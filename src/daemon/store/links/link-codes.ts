@@ -3,6 +3,7 @@ import { byPersonOrNull, type PersonKey, type TokenOrigin } from '../../identity
 import { withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
+import { meetLink, type TokenLife } from './link-renewals.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 import { noteSiteSession } from './site-sessions.ts';
@@ -149,6 +150,8 @@ export interface CodeBinding {
   /** The tokens of the code when they were examined. */
   seen: { token: string; confirmed_token: string };
   link: NewLink;
+  /** Of the token of the link. */
+  life: TokenLife;
   /** The sender's other id, which leads to the link from now on; null if there is none. */
   alias: LinkAlias | null;
   /** The value of each key under which the sender may have a link, when it was examined; null if there was none. */
@@ -319,7 +322,7 @@ function findClaim(tx: Tx, sender: Sender): StoredCode | null {
   return code_id === undefined ? null : findCode(tx, code_id);
 }
 
-function bind(tx: Tx, { code_id, seen, link, alias, standing }: CodeBinding): CodeBound {
+function bind(tx: Tx, { code_id, seen, link, life, alias, standing }: CodeBinding): CodeBound {
   const code = findCode(tx, code_id);
   if (code?.state !== 'claimed' || !code.sender_agreed || code.claimant === null) return 'gone';
   if (code.person !== link.person || code.confirmed_token === null) return 'gone';
@@ -335,6 +338,8 @@ function bind(tx: Tx, { code_id, seen, link, alias, standing }: CodeBinding): Co
   const { platform, user_id } = code.claimant;
   withdrawActions(tx, { platform, user_id, keep: link.person });
   putLink(tx, link, alias);
+  // Otherwise a token that expires before the sender's first message would not be renewed.
+  meetLink(tx, { ...link, life });
   close(tx, code, 'used');
   return 'bound';
 }

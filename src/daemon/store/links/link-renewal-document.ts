@@ -11,7 +11,7 @@ export interface StoredRenewal {
   due_at: number;
   /** From then on it is not renewed, because it has expired. */
   ends_at: number;
-  /** When a message last met the link, to within `USED_WITHIN_MS`. */
+  /** When a message, or the code that made the link, last met it, to within `USED_WITHIN_MS`. */
   used_at: number;
   /** When the token was last renewed; null if it never was. */
   renewed_at: number | null;

@@ -1,4 +1,4 @@
-import type { TokenOrigin } from '../../identity/identity.ts';
+import type { Claims, TokenOrigin } from '../../identity/identity.ts';
 import { dueAt } from '../../time/clock.ts';
 import { withdrawActions } from '../actions/questions.ts';
 import { claimTime } from '../claims/claim-state.ts';
@@ -53,6 +53,10 @@ export interface TokenLife {
   expires_at: number;
 }
 
+export function toTokenLife({ iat, exp }: Pick<Claims, 'iat' | 'exp'>): TokenLife {
+  return { issued_at: iat === undefined ? null : Math.floor(iat * 1000), expires_at: Math.floor(exp * 1000) };
+}
+
 export interface Renewal
   extends Pick<StoredRenewal, 'due_at' | 'renewed_at' | 'failed' | 'failures' | 'isOver'> {
   /** Whether the token is to be renewed now. */
@@ -97,7 +101,7 @@ const CLIENT = 'client';
 export function linkRenewalStore(kernel: Kernel): LinkRenewalStore {
   const step = stepsOf(kernel);
   return {
-    meet: step((tx, key, token, life) => meet(tx, { key, token, life })),
+    meet: step((tx, key, token, life) => meetLink(tx, { key, token, life })),
     take: step(take, { claims: true }),
     due: step(due),
     renew: step(renew),
@@ -138,7 +142,11 @@ export function linkRenewalStore(kernel: Kernel): LinkRenewalStore {
   };
 }
 
-function meet(tx: Tx, { key, token, life }: { key: string; token: string; life: TokenLife }): Renewal | null {
+/** As `LinkRenewalStore.meet`. A code that makes a link meets it, too. */
+export function meetLink(
+  tx: Tx,
+  { key, token, life }: { key: string; token: string; life: TokenLife },
+): Renewal | null {
   const [link, found] = [tx.get(LINK, key), tx.get(LINK_RENEWAL, key)];
   if (link?.token !== token) return null;
   if (!isAbout(found, link)) {
