@@ -1,18 +1,15 @@
-import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { CredentialPolicy, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
-import { FakeApi, signToken } from '../../support/fake-api.ts';
-import { listenOnFreePort } from '../../support/free-ports.ts';
+import { answersTwice } from '../../support/answers-twice.ts';
+import { FakeApi } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
+import { alice, anonymous, personOf, secret, signedIn, token } from '../../support/people-of-api.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
-const secret = 'a secret of the tests that is long enough';
-const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
-const alice = { sub: 'user-1', email: 'alice@example.com', token };
 let api: FakeApi;
 let logged: ReturnType<typeof collectLog>;
 
@@ -43,8 +40,6 @@ async function call(
   return response;
 }
 
-const signedIn = () => contextOf(sessionOf('s', 'u', alice));
-const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const subs = () => api.seen('/users').map((request) => request.sub);
 const trace = (context: TestContext) =>
   context.trace.lines
@@ -236,11 +231,8 @@ test("many simultaneous messages each act with their own person's token", async 
   const people = Array.from({ length: 50 }, (_, index) => `person-${index}`);
   await Promise.all(
     people.map((sub) => {
-      const email = `${sub}@example.com`;
-      const context = contextOf(
-        sessionOf(`session-${sub}`, sub, { sub, email, token: signToken({ sub, email }, secret) }),
-      );
-      return call(context, 'user-or-default', access, email);
+      const context = contextOf(sessionOf(`session-${sub}`, sub, personOf(sub)));
+      return call(context, 'user-or-default', access, `${sub}@example.com`);
     }),
   );
   expect(
@@ -252,22 +244,7 @@ test("many simultaneous messages each act with their own person's token", async 
 });
 
 test('an answer too many to one person is not given to another, although no request carries a token of a person', async () => {
-  const server = createServer((socket) => {
-    let isFirst = true;
-    const answer = (name: string) =>
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${name.length + 2}\r\n\r\n"${name}"`);
-    socket
-      .on('error', () => undefined)
-      .on('data', (request) => {
-        const [, name = ''] = /^GET \/(\S+)/.exec(request.toString()) ?? [];
-        if (!isFirst) return void setTimeout(answer, 50, name);
-        isFirst = false;
-        answer(name);
-        setTimeout(answer, 5, `${name}-again`);
-      });
-  });
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${await listenOnFreePort(server)}`;
+  const url = await answersTwice((request) => JSON.stringify(/^GET \/(\S+)/.exec(request)?.[1]));
   const tool = toolOf({
     source: builtInSource(url),
     public: 'all',
@@ -277,12 +254,7 @@ test('an answer too many to one person is not given to another, although no requ
     },
   });
   for (const sub of ['ada', 'bob', 'cyd']) {
-    const own = {
-      sub,
-      email: `${sub}@example.com`,
-      token: signToken({ sub, email: 'x@example.com' }, secret),
-    };
-    const { bound } = bindOne(tool, { context: contextOf(sessionOf('s', 'u', own)) });
+    const { bound } = bindOne(tool, { context: signedIn(personOf(sub)) });
     expect(await bound.call({})).toEqual({ ok: true, result: sub });
   }
 });

@@ -5,12 +5,12 @@ import type { ToolProgress } from '../../../src/daemon/tools/perform-call.ts';
 import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
+import { anonymous, secret } from '../../support/people-of-api.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 // These tests check for whom a call acts, with which credential, and which part of its answer is shown.
 
-const secret = 'a secret of the tests that is long enough';
 const claims = {
   sub: 'user-1',
   email: 'alice@example.com',
@@ -35,7 +35,6 @@ beforeEach(async () => {
 afterEach(() => api.close());
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
-const anonymous = () => contextOf(sessionOf('s', 'u', null));
 
 const OPEN = { type: 'object', properties: {} };
 const orders = { method: 'GET', path: '/orders' } as const;

@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  NO_MARKS,
-  type PersonKey,
-  personKey,
-  type SignOutMarks,
-} from '../../../src/daemon/identity/identity.ts';
+import { NO_MARKS, personKey, type SignOutMarks } from '../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { chooseCredentials } from '../../../src/daemon/tools/choose-credential.ts';
@@ -50,22 +45,30 @@ test('if all checks pass, the credential is the token of the user', async () => 
   expect(level).toBeUndefined();
 });
 
-test('a missing request context means default credentials, with a warning', async () => {
-  expect(await choose(null)).toEqual(useDefault('no_request_context', 'warn'));
-});
+const mallory = personKey({ sub: 'user-1', iss: 'https://elsewhere.example' });
+const ofAlice = (rest: Partial<TestContext> = {}) => contextOf(sessionOf('s', 'u', alice), rest);
+const unreachable = () => Promise.reject(new Error('disk on fire'));
 
-test('a missing session means default credentials, with a warning', async () => {
-  expect(await choose(contextOf(null))).toEqual(useDefault('session_not_found', 'warn'));
-});
-
-test('an unreachable store means default credentials, with a warning', async () => {
-  const readSession = () => Promise.reject(new Error('disk on fire'));
-  const context = contextOf(sessionOf('s', 'u', alice), { readSession });
-  expect(await choose(context)).toEqual(useDefault('session_unreachable', 'warn'));
-});
-
-test('a missing jwt_context means default credentials', async () => {
-  expect(await choose(contextOf(sessionOf('s', 'u', null)))).toEqual(useDefault('no_jwt_context', 'info'));
+test.each<[string, () => TestContext | null, reason: string, level: string]>([
+  ['without a request context', () => null, 'no_request_context', 'warn'],
+  ['without a session', () => contextOf(null), 'session_not_found', 'warn'],
+  [
+    'if the store cannot be reached',
+    () => ofAlice({ readSession: unreachable }),
+    'session_unreachable',
+    'warn',
+  ],
+  ['without a jwt_context', () => contextOf(sessionOf('s', 'u', null)), 'no_jwt_context', 'info'],
+  [
+    'for a message without sign-in',
+    () => ofAlice({ acts_for: null, acts_for_nobody_because: 'client_chosen_session' }),
+    'client_chosen_session',
+    'info',
+  ],
+  ['for a message of another person', () => ofAlice({ acts_for: mallory }), 'other_sender', 'info'],
+  ['for a message of another channel user', () => ofAlice({ user_id: 'other' }), 'other_sender', 'info'],
+])('the token of the person is not used %s, and the log says why', async (_, context, reason, level) => {
+  expect(await choose(context())).toEqual(useDefault(reason, level));
 });
 
 test.each(['stored_token_expired', 'stored_token_unreadable'])(
@@ -86,25 +89,6 @@ test.each(['no_token', 'no_link', 'signed_out', 'invalid_token', 'other_sender']
     expect(await choose(context)).toEqual(useDefault('no_jwt_context', 'info'));
   },
 );
-
-test('a message without sign-in does not use the stored token, and the reason is reported', async () => {
-  const context = contextOf(sessionOf('s', 'u', alice), {
-    acts_for: null,
-    acts_for_nobody_because: 'client_chosen_session',
-  });
-  expect(await choose(context)).toEqual(useDefault('client_chosen_session', 'info'));
-});
-
-test('a message of another person does not use the token of the stored person', async () => {
-  const mallory: PersonKey = personKey({ sub: 'user-1', iss: 'https://elsewhere.example' });
-  const context = contextOf(sessionOf('s', 'u', alice), { acts_for: mallory });
-  expect(await choose(context)).toEqual(useDefault('other_sender', 'info'));
-});
-
-test('a message of another channel user does not use the token of the stored user', async () => {
-  const context = contextOf(sessionOf('s', 'u', alice), { user_id: 'someone-else' });
-  expect(await choose(context)).toEqual(useDefault('other_sender', 'info'));
-});
 
 test.each([NOW, NOW - 1, Number.NaN])(
   'a stored token that has expired or has no valid expiry (%d) means default credentials',

@@ -3,19 +3,15 @@ import type { WatchedRequest } from '../../../src/daemon/tools/call-request.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { CredentialForm } from '../../../src/daemon/tools/downstream/credential-form.ts';
 import type { Tool, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
-import { FakeApi, type SeenRequest, signToken } from '../../support/fake-api.ts';
+import { FakeApi, type SeenRequest } from '../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
-import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
+import { alice, anonymous, secret, signedIn, token } from '../../support/people-of-api.ts';
+import type { TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
 // A source may take the person's token in another place than `Authorization: Bearer`. Whatever the place, the token goes
 // to the origin of the source alone, and is masked in everything that comes back.
 
-const secret = 'a secret of the tests that is long enough';
-const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
-const alice = { sub: 'user-1', email: 'alice@example.com', token };
-const signedIn = () => contextOf(sessionOf('s', 'u', alice));
-const anonymous = () => contextOf(sessionOf('s', 'u', null));
 let api: FakeApi;
 let elsewhere: FakeApi;
 
@@ -169,7 +165,7 @@ function definedIn(headers: Record<string, string | undefined>): Record<string, 
 test('a token that a cookie cannot contain is not sent', async () => {
   const source = sourceOf({ base_url: api.url, credential: COOKIE }, api.url);
   const stranger = { ...alice, token: `${token};admin=1` };
-  const context = contextOf(sessionOf('s', 'u', stranger));
+  const context = signedIn(stranger);
   for (const fetching of [false, true]) {
     const { answer, seen } = await call(source, {}, { context, fetching });
     expect([answer, seen]).toMatchObject([{ ok: false }, []]);

@@ -1,6 +1,4 @@
-import { createServer, type Socket } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
@@ -8,8 +6,8 @@ import { CallClient } from '../../../src/daemon/tools/call-client.ts';
 import type { CallCredential } from '../../../src/daemon/tools/choose-credential.ts';
 import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
+import { answersTwice } from '../../support/answers-twice.ts';
 import { FakeApi } from '../../support/fake-api.ts';
-import { listenOnFreePort } from '../../support/free-ports.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 
@@ -50,27 +48,7 @@ test('an aborted request is not counted', async () => {
 });
 
 test('an answer too many to one person is not given to another', async () => {
-  // Answers the first request of each connection at once and twice, and later ones slowly.
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    let isFirst = true;
-    const answer = (text: string) =>
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
-    socket.on('data', async (request) => {
-      const [, token = ''] = /^authorization: Bearer (\S+)/im.exec(request.toString()) ?? [];
-      if (!isFirst) await wait(40);
-      answer(token);
-      if (isFirst) void wait(8).then(() => answer('one too many'));
-      isFirst = false;
-    });
-  });
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const base_url = `http://127.0.0.1:${await listenOnFreePort(server)}`;
+  const base_url = await answersTwice((request) => /^authorization: Bearer (\S+)/im.exec(request)?.[1]);
   const source = sourceOf({ base_url, credentials: 'user' });
   const tool = toolOf({ source, credentials: 'user' });
   const ask = async (person: string) => {

@@ -5,17 +5,15 @@ import { CALL_TIMEOUT_MS } from '../../../src/daemon/tools/perform-call.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
 import { endsWith } from '../../support/cancellation.ts';
-import { FakeApi, signToken } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
+import { alice, secret, token } from '../../support/people-of-api.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 // The source in these tests tries in every way to bypass the policy. It is registered like any other source.
 
-const secret = 'a secret of the tests that is long enough';
-const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
-const alice = { sub: 'user-1', email: 'alice@example.com', token };
 let api: FakeApi;
 let thief: FakeApi;
 let info: ToolSourceInfo;

@@ -2,15 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { ToolRequest } from '../../../src/daemon/tools/downstream/client.ts';
 import type { Tool, ToolClient, ToolResponse } from '../../../src/daemon/tools/tool.ts';
-import { FakeApi, signToken } from '../../support/fake-api.ts';
-import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { personOf, secret, signedIn, token } from '../../support/people-of-api.ts';
+import type { TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
 // These tests check what a source can do with the client of a call, and what it cannot do.
 
-const secret = 'a secret of the tests that is long enough';
-const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
-const alice = { sub: 'user-1', email: 'alice@example.com', token };
 let api: FakeApi;
 let elsewhere: FakeApi;
 
@@ -22,8 +20,6 @@ afterEach(async () => {
   await api.close();
   await elsewhere.close();
 });
-
-const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 
 /** Calls a tool that runs `work` with its client. @returns the result of `work` */
 async function withClient<T>(
@@ -231,12 +227,11 @@ describe('the fetch of a tool client', () => {
   });
 
   test('belongs to a client with an identity, which two calls share only if they have the same credential', async () => {
-    const bob = { sub: 'user-2', email: 'bob@example.com', token: signToken({ sub: 'user-2' }, secret) };
     const identity = (context?: TestContext, rest?: Partial<Tool>) =>
       withClient(async (client) => client.identity, rest, context);
     const own = await identity();
     expect(await identity()).toBe(own);
-    expect(await identity(contextOf(sessionOf('t', 'v', bob)))).not.toBe(own);
+    expect(await identity(signedIn(personOf('user-2')))).not.toBe(own);
     expect(await identity(undefined, { credentials: 'none' })).toBe('none');
     expect(own).not.toContain(token);
   });

@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../../src/agent/index.ts';
 import { builtInTools } from '../../../../src/daemon/tools/registry.ts';
-import { ALICE, BOB, FakeApi, signToken } from '../../../support/fake-api.ts';
-import { contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
+import { ALICE, BOB, FakeApi } from '../../../support/fake-api.ts';
+import { anonymous, secret, signedIn, token } from '../../../support/people-of-api.ts';
+import type { TestContext } from '../../../support/request-context.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
 
-const secret = 'a secret of the tests that is long enough';
-const token = signToken({ sub: 'user-1', email: ALICE.email }, secret);
-const alice = { sub: 'user-1', email: ALICE.email, token };
 let api: FakeApi;
 
 beforeEach(async () => {
@@ -38,23 +36,18 @@ async function ask(
   return bindOne(tool, { context, access, trace, signal }).bound.call(args);
 }
 
-const signedIn = () => contextOf(sessionOf('s', 'u', alice));
-const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const looked = () => api.seen('/users').map(({ query, sub }) => [query.userEmail, sub]);
 
-test('get_user does not exist without API_BASE_URL', () => {
-  const { list } = builtInTools({ ...OTHERS, API_BASE_URL: undefined, API_PUBLIC_USER_FIELDS: [] });
-  expect(list().map(({ name }) => name)).toEqual(['my_actions']);
-});
-
-test('get_user does not exist with GET_USER=off', () => {
-  const { list } = builtInTools({
-    ...OTHERS,
-    GET_USER: false,
-    API_BASE_URL: api.url,
-    API_PUBLIC_USER_FIELDS: [],
-  });
-  expect(list().map(({ name }) => name)).toEqual(['my_actions']);
+test.each([
+  ['without API_BASE_URL', { API_BASE_URL: undefined }],
+  ['with GET_USER=off', { GET_USER: false }],
+])('get_user does not exist %s', (_, setting) => {
+  const settings = { ...OTHERS, API_BASE_URL: api.url, API_PUBLIC_USER_FIELDS: [], ...setting };
+  expect(
+    builtInTools(settings)
+      .list()
+      .map(({ name }) => name),
+  ).toEqual(['my_actions']);
 });
 
 test('get_user says in its policy which fields are public', () => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createPlainServer, type Socket } from 'node:net';
-import { setImmediate as iteration, setTimeout } from 'node:timers/promises';
+import { setImmediate as iteration } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -11,6 +11,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../../src/daemon/time/time-limit.ts';
 import { BodyTooLong, httpRequest } from '../../../../src/daemon/tools/downstream/http-request.ts';
+import { answersTwice } from '../../../support/answers-twice.ts';
 import { listenOnFreePort } from '../../../support/free-ports.ts';
 
 setFlagsFromString('--expose-gc');
@@ -95,30 +96,11 @@ test('of the connections that are kept, the one that was used last is used first
   expect(sockets[2]).toBe(sockets[1]);
 });
 
-/** A server that answers the first request of each connection twice. */
-async function answersTwice(delay_ms: number, status: string) {
-  const message = (text: string, head: string) =>
-    `HTTP/1.1 ${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
-  const plain = createPlainServer((socket) => {
-    socket.setNoDelay(true);
-    socket.on('error', () => undefined);
-    let isFirst = true;
-    socket.on('data', async (request) => {
-      const [, person = ''] = /^GET \/(\S+)/.exec(request.toString()) ?? [];
-      if (!isFirst) await setTimeout(60);
-      socket.write(message(person, isFirst ? status : '200 OK'));
-      if (isFirst) void setTimeout(delay_ms).then(() => socket.write(message('one too many', '200 OK')));
-      isFirst = false;
-    });
-  });
-  onTestFinished(() => void plain.close());
-  const port = await listenOnFreePort(plain);
-  return async (person: string) => {
-    const of = new URL(`http://127.0.0.1:${port}/${person}`);
-    const { body } = await httpRequest(of, { ...READ, owner: person, limit: limitOf() });
-    return body.toString();
-  };
-}
+const nameInPath = (request: string) => /^GET \/(\S+)/.exec(request)?.[1];
+const askAt = (base: string) => async (person: string) => {
+  const { body } = await httpRequest(new URL(person, base), { ...READ, owner: person, limit: limitOf() });
+  return body.toString();
+};
 
 test.each([
   [0, '200 OK'],
@@ -127,8 +109,8 @@ test.each([
   [110, '504 Gateway Timeout'],
 ])(
   'an answer too many to one person, after %i ms and a %s, is not given to another',
-  async (delay_ms, status) => {
-    const ask = await answersTwice(delay_ms, status);
+  async (again_ms, status) => {
+    const ask = askAt(await answersTwice(nameInPath, { again_ms, status }));
     for (let n = 0; n < 8; n++) expect(await ask(`person-${n}`)).toBe(`person-${n}`);
   },
 );
@@ -141,16 +123,12 @@ test('an answer too many is not given to another after the process has stood sti
     socket
       .on('error', () => undefined)
       .on('data', (request) => {
-        send(/^GET \/(\S+)/.exec(request.toString())?.[1] ?? '');
+        send(nameInPath(request.toString()) ?? '');
         sendTooMany = () => send('one too many');
       });
   });
   onTestFinished(() => void plain.close());
-  const port = await listenOnFreePort(plain);
-  const ask = async (person: string) => {
-    const of = new URL(`http://127.0.0.1:${port}/${person}`);
-    return (await httpRequest(of, { ...READ, owner: person, limit: limitOf() })).body.toString();
-  };
+  const ask = askAt(`http://127.0.0.1:${await listenOnFreePort(plain)}`);
   expect(await ask('ada')).toBe('ada');
   sendTooMany();
   for (const began = performance.now(); performance.now() < began + 150; );

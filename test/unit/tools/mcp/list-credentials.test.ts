@@ -2,20 +2,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { signToken } from '../../../support/fake-api.ts';
 import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import { mcpSource, type SourceUnderTest, type SourceWanted } from '../../../support/mcp-source.ts';
+import { personOf } from '../../../support/people-of-api.ts';
 import { contextOf, sessionOf } from '../../../support/request-context.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
-const SECRET = 'a secret of the tests that is long enough';
-
-function personOf(sub: string) {
-  const email = `${sub}@example.com`;
-  return { sub, email, token: signToken({ sub, email }, SECRET) };
-}
 const ADA = personOf('ada');
 
 describe('an MCP server that refuses every request without a credential', () => {

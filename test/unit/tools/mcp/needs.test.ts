@@ -2,15 +2,13 @@ import { type InputRequiredResult, inputRequired } from '@modelcontextprotocol/s
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ServerPage } from '../../../../src/daemon/tools/answer.ts';
 import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
-import { signToken } from '../../../support/fake-api.ts';
 import { mcpSource, type SourceUnderTest } from '../../../support/mcp-source.ts';
+import { personOf } from '../../../support/people-of-api.ts';
 import { contextOf, sessionOf } from '../../../support/request-context.ts';
 import { StatelessMcpServer } from '../../../support/stateless-mcp-server.ts';
 import { accessTo, bindOne, type RunOptions } from '../../../support/tools.ts';
 
-const SECRET = 'a secret of the tests that is long enough';
-const EMAIL = 'ada@example.com';
-const ADA = { sub: 'ada', email: EMAIL, token: signToken({ sub: 'ada', email: EMAIL }, SECRET) };
+const ADA = personOf('ada');
 const PAGE = 'https://docs.example.com/connect?id=7';
 
 describe('what an MCP server needs before it carries out a call', () => {

@@ -4,23 +4,12 @@ import { signToken } from '../../../support/fake-api.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import { mcpSource, type SourceUnderTest } from '../../../support/mcp-source.ts';
-import { contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
+import { personOf, secret } from '../../../support/people-of-api.ts';
+import { type BoundUser, contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
-const SECRET = 'a secret of the tests that is long enough';
-const SERVICE_TOKEN = signToken({ sub: 'service', email: 'service@example.com' }, SECRET);
-
-interface Person {
-  sub: string;
-  email: string;
-  token: string;
-}
-
-function personOf(sub: string): Person {
-  const email = `${sub}@example.com`;
-  return { sub, email, token: signToken({ sub, email }, SECRET) };
-}
+const SERVICE_TOKEN = signToken({ sub: 'service', email: 'service@example.com' }, secret);
 
 // The MCP server has the origin of API_BASE_URL, so that every policy is allowed there.
 describe('a tool of an MCP server', () => {
@@ -54,7 +43,7 @@ describe('a tool of an MCP server', () => {
     const access = accessTo(new URL(server.url).origin, collectLog().log);
     return bindOne(test.tool('docs_search'), { context, access, trace: context.trace }).bound.call(args);
   }
-  const callAs = (person: Person | null, args: unknown) =>
+  const callAs = (person: BoundUser | null, args: unknown) =>
     callIn(contextOf(sessionOf('s', 'user of s', person)), args);
   const bearers = (rpc: string) => server.of(rpc).map(({ authorization }) => authorization);
 

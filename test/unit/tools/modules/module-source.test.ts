@@ -9,10 +9,10 @@ import { loadModuleTools } from '../../../../src/daemon/tools/modules/module-sou
 import type { ModuleEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { ALICE, FakeApi, signToken } from '../../../support/fake-api.ts';
+import { anonymous, secret } from '../../../support/people-of-api.ts';
 import { contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne } from '../../../support/tools.ts';
 
-const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: ALICE.email, tenant_id: 7, team: 'blue' }, secret);
 const alice = { sub: 'user-1', email: ALICE.email, token };
 let folder: string;
@@ -68,7 +68,6 @@ async function call(code: string, context: TestContext): Promise<ToolAnswer> {
 }
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
-const anonymous = () => contextOf(sessionOf('s', 'u', null));
 
 describe('loading a module of tools', () => {
   test('accepts one exported tool or a list, and keeps the names', async () => {

@@ -5,10 +5,9 @@ import { describeSource } from '../../../../src/daemon/tools/describe-source.ts'
 import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
 import type { OpenApiEntry, ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
-import { signToken } from '../../../support/fake-api.ts';
 import { listenOnFreePort } from '../../../support/free-ports.ts';
 import { documentOf, entryOf, problemsOf } from '../../../support/openapi.ts';
-import { contextOf, sessionOf } from '../../../support/request-context.ts';
+import { signedIn, token } from '../../../support/people-of-api.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
 
 const OK = { responses: { default: { description: '' } } };
@@ -82,15 +81,9 @@ async function toolAt(
   return tools[0] as Tool;
 }
 
-const TOKEN = signToken(
-  { sub: 'user-1', email: 'alice@example.com' },
-  'a secret of the tests that is long enough',
-);
-
 /** Calls the tool as the agent does, with Alice signed in. */
 function call(tool: Tool, args: object) {
-  const context = contextOf(sessionOf('s', 'u', { sub: 'user-1', email: 'alice@example.com', token: TOKEN }));
-  return bindOne(tool, { context, access: accessTo(base) }).bound.call(args);
+  return bindOne(tool, { context: signedIn(), access: accessTo(base) }).bound.call(args);
 }
 
 /** The request line of the only request. */
@@ -337,7 +330,7 @@ describe('the headers of an answer', () => {
 
   it('are short and contain no token and no line break', async () => {
     more = {
-      link: `<https://x/?t=${TOKEN}>; ${'x'.repeat(2_000)}`,
+      link: `<https://x/?t=${token}>; ${'x'.repeat(2_000)}`,
       'x-ratelimit-key': 'a-secret-key-of-the-source',
     };
     const tool = await toolAt('/orders', {}, {}, 'get', {
