@@ -301,7 +301,7 @@ describe('`agentd explain` finds', () => {
     const { code, stdout, stderr } = await shop.run('explain', 'unknown-id');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain("nothing is known about 'unknown-id'");
-    expect(stderr).toContain('agentd logs');
+    expect(stderr).toMatch(/\nTraces are kept for 7 days.*agentd logs/);
   });
 
   test('a message, and with --json prints one document that has the findings and no token', async () => {

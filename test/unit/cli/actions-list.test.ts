@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { rmSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { runProgram } from '../../../src/cli/program.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { openSeal } from '../../../src/daemon/identity/seal.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
@@ -13,35 +12,24 @@ import { type AlarmClock, systemClock } from '../../../src/daemon/time/clock.ts'
 import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { anAction } from '../../contract/fixtures.ts';
 import { collectLog } from '../../support/log-lines.ts';
-import { capture } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { agentd } from './captured-output.ts';
+import { stubSettings, stubState } from './stub-settings.ts';
 
-const settings = {
-  SESSION_BACKEND: 'sqlite',
-  STATE_DIR: '',
-  ACTIONS_RETENTION_DAYS: 90,
-  TRACE_RETENTION_DAYS: 7,
-} satisfies Partial<Settings>;
+let settings: Partial<Settings>;
 
 const HOUR = 3_600_000;
 const ada = personKey({ sub: 'ada', iss: 'https://site.example', tenant_id: 'acme' });
 const DONE: ActionOutcome = { state: 'done', status: 200, answer: null };
 
 beforeEach(() => {
-  settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
-  stubSettings(settings);
+  settings = { SESSION_BACKEND: 'sqlite', STATE_DIR: stubState(), ACTIONS_RETENTION_DAYS: 90 };
 });
-afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
 
-async function agentd(...argv: string[]) {
-  const [stdout, stderr] = [capture(), capture()];
-  const code = await runProgram(['actions', 'list', ...argv], { stdout, stderr });
-  return { code, stdout: stdout.text, stderr: stderr.text };
-}
+const list = (...argv: string[]) => agentd('actions', 'list', ...argv);
 
 /** The ids of the actions that are listed. */
 async function ids(...argv: string[]): Promise<string[]> {
-  const { stdout } = await agentd('--json', ...argv);
+  const { stdout } = await list('--json', ...argv);
   return (JSON.parse(stdout) as { action_id: string }[]).map(({ action_id }) => action_id);
 }
 
@@ -59,7 +47,7 @@ async function record(members: Partial<NewAction>, outcome: ActionOutcome | null
 }
 
 test('actions list finds nothing if no daemon has stored anything yet', async () => {
-  expect(await agentd()).toMatchObject({
+  expect(await list()).toMatchObject({
     code: 0,
     stdout: '',
     stderr: expect.stringMatching(/^No action found\./),
@@ -69,7 +57,7 @@ test('actions list finds nothing if no daemon has stored anything yet', async ()
 test('actions list shows time, person, tool, outcome, status and summary, newest action first', async () => {
   await record({ action_id: 'one', person: ada });
   await record({ action_id: 'two', operator: userInfo().username, platform: null, user_id: null }, null);
-  const { code, stdout } = await agentd();
+  const { code, stdout } = await list();
   expect(code).toBe(0);
   const [head, two, one, ...rest] = stdout.split('\n');
   expect(head).toMatch(/^TIME +FOR +TOOL +OUTCOME +STATUS +SESSION +SUMMARY$/);
@@ -83,7 +71,7 @@ test('actions list shows time, person, tool, outcome, status and summary, newest
 
 test('actions list prints the whole record as JSON', async () => {
   await record({ action_id: 'one', person: ada });
-  const { stdout } = await agentd('--json');
+  const { stdout } = await list('--json');
   expect(JSON.parse(stdout)).toEqual([
     {
       time: expect.stringMatching(/^20/),
@@ -121,10 +109,10 @@ test('actions list shows only the actions for the given person or platform user'
 test('actions list takes the issuer of the settings for that of the person, unless one is given', async () => {
   await record({ action_id: 'of the site', person: personKey({ sub: 'ada', iss: 'https://site.example' }) });
   await record({ action_id: 'without issuer', person: personKey({ sub: 'ada' }) });
-  stubSettings({ ...settings, JWT_ISSUER: 'https://site.example' });
+  stubSettings({ JWT_ISSUER: 'https://site.example' });
   expect(await ids('--sub', 'ada')).toEqual(['of the site']);
   expect(await ids('--sub', 'ada', '--iss', '')).toEqual(['without issuer']);
-  stubSettings({ ...settings, JWT_ISSUER: '*' });
+  stubSettings({ JWT_ISSUER: '*' });
   expect(await ids('--sub', 'ada')).toEqual(['without issuer']);
 });
 
@@ -139,13 +127,13 @@ test('actions list shows only the actions of the given session, or since the giv
 
 test('actions list shows the outcome of a write as unknown if the process that sent it has died', async () => {
   await record({}, null, 10 * 60_000);
-  expect((await agentd()).stdout).toMatch(/ unknown /);
+  expect((await list()).stdout).toMatch(/ unknown /);
 });
 
 test('actions list also shows actions that no key can decrypt', async () => {
   await record({});
-  rmSync(join(settings.STATE_DIR, 'encryption-key'));
-  const { stdout } = await agentd();
+  rmSync(join(settings.STATE_DIR ?? '', 'encryption-key'));
+  const { stdout } = await list();
   expect(stdout).toMatch(/ done +200 +s +\(cannot decrypt\)$/m);
 });
 
@@ -157,6 +145,6 @@ test.each([
   ['a channel that does not exist', ['nochannel:foo'], /there is no channel 'nochannel'\nThe channels are /],
   ['an invalid time', ['--since', 'yesterday'], /--since takes/],
 ])('actions list refuses %s', async (_what, argv, message) => {
-  const { code, stderr } = await agentd(...argv);
+  const { code, stderr } = await list(...argv);
   expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
 });

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { CommandRecord } from '../../../src/cli/command.ts';
 import { command as audit } from '../../../src/cli/commands/audit.ts';
 import { command as showFeedback } from '../../../src/cli/commands/feedback-show.ts';
@@ -13,12 +11,13 @@ import { command as restore } from '../../../src/cli/commands/restore.ts';
 import { command as endSession } from '../../../src/cli/commands/sessions-end.ts';
 import { systemUser } from '../../../src/daemon/admin/who.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
+import type { SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 
 import { ada, anInboxMessage, aSession, aTurn } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
+import { openAt } from '../store/state-directory.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { stubState } from './stub-settings.ts';
 
 // agentd-audit(1) lists the commands that add a line to the audit log. The lines of `person`, `keys`, `memory` and
 // `tools` are tested with these commands.
@@ -26,23 +25,13 @@ import { stubSettings } from './stub-settings.ts';
 let directory: string;
 let store: SqliteStore;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-audited-'));
-  stubSettings({
-    STATE_DIR: directory,
-    SESSION_BACKEND: 'sqlite',
+  directory = stubState({
     TOKEN_ENCRYPTION_KEY: new Secret('off'),
-    TRACE_RETENTION_DAYS: 7,
     INBOX_RUN_SECONDS: 60,
     INBOX_SEND_SECONDS: 60,
   });
-  const clock = { now: () => Date.now() };
-  store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
+  store = openAt(join(directory, 'agentd.db'));
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(directory, { recursive: true });
-});
-
 async function run(command: CommandRecord, args: string[], options: Record<string, unknown> = {}) {
   const { out, stdout } = capturedOutput({ json: true });
   expect(await exitCodeOf(command, { args, options, out })).toBe(0);

@@ -1,6 +1,7 @@
 import { EXIT } from '../../../src/cli/cli-error.ts';
 import type { CommandCall, CommandRecord } from '../../../src/cli/command.ts';
 import { createOutput, type Output, type Sink } from '../../../src/cli/output.ts';
+import { runProgram } from '../../../src/cli/program.ts';
 
 export interface Captured extends Sink {
   text: string;
@@ -31,4 +32,11 @@ export function capturedOutput(options: { json?: boolean } = {}): {
 /** Runs a command, as the program does. @returns its exit code */
 export async function exitCodeOf(command: CommandRecord, call: CommandCall): Promise<number> {
   return (await command.run(call)) ?? EXIT.ok;
+}
+
+/** Runs this command line in the process of the test. */
+export async function agentd(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const [stdout, stderr] = [capture(), capture()];
+  const code = await runProgram(argv, { stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
 }

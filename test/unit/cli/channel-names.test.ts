@@ -1,29 +1,23 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CHANNEL_TITLES, RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { channelInWords } from '../../../src/cli/names/channel-titles.ts';
 import { channelNamed } from '../../../src/cli/names/channel-words.ts';
 import { readWho } from '../../../src/cli/names/who.ts';
-import { runProgram } from '../../../src/cli/program.ts';
 import { loadBundled } from '../../../src/daemon/admin/channels.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
-import { capture } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { openAt } from '../store/state-directory.ts';
+import { agentd } from './captured-output.ts';
+import { stubState } from './stub-settings.ts';
 
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-names-'));
-  stubSettings({
-    ...{ STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TOKEN_ENCRYPTION_KEY: new Secret('off') },
-  });
+  directory = stubState({ TOKEN_ENCRYPTION_KEY: new Secret('off') });
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 it('the titles for commands are those of the bundled plugins', async () => {
   const { plugins } = await loadBundled();
@@ -71,17 +65,13 @@ describe('a channel on the command line', () => {
   });
 
   it('is found by either name, and JSON has its own name', async () => {
-    const clock = { now: () => Date.now() };
-    const store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock });
+    const store = openAt(join(directory, 'agentd.db'));
     await saveSession(store, aSession(Date.now(), { session_id: 'teamchat:C1', platform: 'teamchat' }));
     await saveSession(store, aSession(Date.now(), { session_id: 'other', platform: 'webchat' }));
-    await store.close();
-    const stdout = capture();
     const line = ['sessions', 'list', '--platform', 'slack', '--json'];
-    expect(await runProgram(line, { stdout, stderr: capture() })).toBe(0);
-    expect(JSON.parse(stdout.text)).toMatchObject([{ session_id: 'teamchat:C1', platform: 'teamchat' }]);
-    const table = capture();
-    await runProgram(line.slice(0, -1), { stdout: table, stderr: capture() });
-    expect(table.text).toContain('teamchat (Slack)');
+    expect(JSON.parse((await agentd(...line)).stdout)).toMatchObject([
+      { session_id: 'teamchat:C1', platform: 'teamchat' },
+    ]);
+    expect((await agentd(...line.slice(0, -1))).stdout).toContain('teamchat (Slack)');
   });
 });

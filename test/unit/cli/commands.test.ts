@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runProgram } from '../../../src/cli/program.ts';
 import { readRecording } from '../../../src/cli/recorded-run.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { guardUser } from '../../../src/daemon/message/keys.ts';
@@ -15,7 +13,8 @@ import { systemClock } from '../../../src/daemon/time/clock.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { listenOnFreePort } from '../../support/free-ports.ts';
-import { capture } from './captured-output.ts';
+import { stateDirectory } from '../store/state-directory.ts';
+import { agentd as run } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 const settings = {
@@ -33,17 +32,14 @@ const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiIsImVtYWlsIjoiYUBiLmMifQ.c2lnb
 const ALICE = personKey({ sub: '42', iss: 'https://site.example' });
 
 beforeEach(() => {
-  settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
+  settings.STATE_DIR = stateDirectory();
   stubSettings(settings);
 });
-afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
 
 async function agentd(...argv: string[]) {
-  const stdout = capture();
-  const stderr = capture();
-  const code = await runProgram(argv, { stdout, stderr });
-  expect(stdout.text + stderr.text).not.toContain(TOKEN);
-  return { code, stdout: stdout.text, stderr: stderr.text };
+  const ended = await run(...argv);
+  expect(ended.stdout + ended.stderr).not.toContain(TOKEN);
+  return ended;
 }
 
 function session(overrides: Partial<Session> = {}): Session {
@@ -93,7 +89,7 @@ function turn(): StoredTurn {
   };
 }
 
-function trace(overrides: Partial<TraceRecord> = {}): TraceRecord {
+function trace(): TraceRecord {
   const at = Date.now();
   return {
     turn_id: 't1',
@@ -106,7 +102,6 @@ function trace(overrides: Partial<TraceRecord> = {}): TraceRecord {
     finished_at: at + 5,
     outcome: 'answered',
     lines: [{ at, step: 'identify', verdict: 'fallback', reason: 'Token Expired' }],
-    ...overrides,
   };
 }
 
@@ -222,56 +217,6 @@ describe('sessions show', () => {
   });
 });
 
-describe('sessions end', () => {
-  it('ends a session permanently, and fails if the session has already ended', async () => {
-    await stored([signedIn()]);
-    expect(await agentd('sessions', 'end', 'pigeon_alice_1')).toEqual({
-      code: 0,
-      stdout: 'ended pigeon_alice_1\n',
-      stderr: '',
-    });
-    expect((await agentd('sessions', 'show', 'pigeon_alice_1')).code).toBe(1);
-    expect(await agentd('sessions', 'end', 'pigeon_alice_1')).toMatchObject({ code: 1, stdout: '' });
-  });
-});
-
-describe('explain', () => {
-  it.each(['pigeon_alice_1', 'r1', 'm1', 'pigeon:m1'])('finds a message by %s', async (id) => {
-    await stored([signedIn()], [[turn(), trace()]]);
-    const { code, stdout } = await agentd('explain', id);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/identify +fallback +Token Expired/);
-    expect(stdout).toMatch(/what to do: +Have the person sign in again/);
-  });
-
-  it('prints the traces as JSON', async () => {
-    await stored([signedIn()], [[turn(), trace()]]);
-    const { traces, id } = JSON.parse((await agentd('explain', 'r1', '--json')).stdout);
-    expect(id).toBe('r1');
-    expect(traces).toMatchObject([
-      { request_id: 'r1', outcome: 'answered', findings: [{ reason: 'Token Expired' }] },
-    ]);
-  });
-
-  it('shows the last messages of a long session, and says that there are more', async () => {
-    const turns = Array.from({ length: 7 }, (_, index): [StoredTurn, TraceRecord] => [
-      { ...turn(), turn_id: `t${index}` },
-      trace({ turn_id: `t${index}`, request_id: `r${index}` }),
-    ]);
-    await stored([signedIn()], turns);
-    const { stdout, stderr } = await agentd('explain', 'pigeon_alice_1', '--limit', '2');
-    expect([...stdout.matchAll(/request (r\d)/g)].map(([, id]) => id)).toEqual(['r5', 'r6']);
-    expect(stderr).toBe('The last 2 of 7; --limit shows more.\n');
-  });
-
-  it('exits with 1 if nothing is known, and says how long traces are kept', async () => {
-    await stored([]);
-    const { code, stderr } = await agentd('explain', 'nothing');
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^agentd: nothing is known about 'nothing'\nTraces are kept for 7 days/);
-  });
-});
-
 describe('a recording', () => {
   it('is not found by the id of a session, and the error says how to find the messages of the session', async () => {
     await stored([signedIn()], [[turn(), trace()]]);
@@ -329,15 +274,6 @@ describe('status', () => {
     await answering(200, JSON.stringify(health), { 'X-Agent-Digest': header });
     expect((await agentd('status')).stdout).toContain(words);
     expect(JSON.parse((await agentd('status', '--json')).stdout)).toMatchObject(members);
-  });
-
-  it('exits with 69 if no daemon listens', async () => {
-    const url = await answering(200, '{}');
-    await new Promise((resolve) => server?.close(resolve));
-    server = undefined;
-    const { code, stderr } = await agentd('status', '--url', url);
-    expect(code).toBe(69);
-    expect(stderr).toMatch(/^agentd: cannot reach the daemon at .*\nStart the daemon/);
   });
 
   it.each(['http://127.0.0.1:1', 'http://[::1]:6000', 'http://no.such.host.invalid'])(

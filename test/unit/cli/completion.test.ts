@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../../src/cli/command.ts';
 import { readVocabulary } from '../../../src/cli/completion/vocabulary.ts';
-import { runProgram } from '../../../src/cli/program.ts';
 import { HAS_TERMINALS, Terminal } from '../../support/terminal.ts';
-import { capture } from './captured-output.ts';
+import { agentd } from './captured-output.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
@@ -23,9 +22,7 @@ afterAll(() => rm(directory, { recursive: true }));
 const script = (shell: Shell) => join(directory, `agentd.${shell}`);
 
 async function printed(shell: string): Promise<string> {
-  const stdout = capture();
-  expect(await runProgram(['completion', shell], { stdout, stderr: capture() })).toBe(0);
-  return stdout.text;
+  return (await agentd('completion', shell)).stdout;
 }
 
 /** Whether the tests of a shell are skipped because it is missing. With CI=true, they fail instead. */
@@ -184,9 +181,8 @@ describe('the vocabulary of the completion', () => {
   it('has exactly the options that the help of each command shows', async () => {
     const { commands } = await readVocabulary();
     for (const { name } of COMMANDS) {
-      const stdout = capture();
-      await runProgram([...name.split(' '), '--help'], { stdout, stderr: capture() });
-      const options = stdout.text.split('\nExamples:')[0] ?? '';
+      const { stdout } = await agentd(...name.split(' '), '--help');
+      const options = stdout.split('\nExamples:')[0] ?? '';
       const shown = [...options.matchAll(/^ {2}((?:-\w, )?--[\w-]+)/gm)].flatMap(([, flags = '']) =>
         flags.split(', '),
       );
@@ -220,9 +216,9 @@ describe('the vocabulary of the completion', () => {
 });
 
 it('agentd completion names the supported shells if another shell is requested', async () => {
-  const stderr = capture();
-  const stdout = capture();
-  expect(await runProgram(['completion', 'tcsh'], { stdout, stderr })).toBe(2);
-  expect(stderr.text).toBe("agentd: there is no completion for 'tcsh'\nUse one of: bash, zsh, fish.\n");
-  expect(stdout.text).toBe('');
+  expect(await agentd('completion', 'tcsh')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: "agentd: there is no completion for 'tcsh'\nUse one of: bash, zsh, fish.\n",
+  });
 });

@@ -5,14 +5,7 @@ import { COMMANDS } from '../../../src/cli/command.ts';
 import { HELP_TOPICS, INTENTS } from '../../../src/cli/help.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { filesBelow, read } from '../../rules/source-files.ts';
-import { capture } from './captured-output.ts';
-
-async function run(...argv: string[]) {
-  const stdout = capture();
-  const stderr = capture();
-  const code = await runProgram(argv, { stdout, stderr });
-  return { code, stdout: stdout.text, stderr: stderr.text };
-}
+import { agentd, capture } from './captured-output.ts';
 
 const pages = filesBelow('man')
   .filter((file) => file.endsWith('.md'))
@@ -21,15 +14,15 @@ const pages = filesBelow('man')
 
 describe('agentd help', () => {
   it('shows the help of the program, with the topics, if no topic is given', async () => {
-    const { code, stdout, stderr } = await run('help');
+    const { code, stdout, stderr } = await agentd('help');
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toBe((await run('--help')).stdout);
+    expect(stdout).toBe((await agentd('--help')).stdout);
     for (const { name, summary } of HELP_TOPICS)
       expect(stdout.replace(/ +/g, ' ')).toContain(`\n ${name} ${summary}\n`);
   });
 
   it('lists each command or group under one intent, each on one line of at most 80 columns', async () => {
-    const { stdout } = await run('help');
+    const { stdout } = await agentd('help');
     const words = new Set([...COMMANDS.map(({ name }) => name.split(' ')[0]), 'help']);
     const listed = Object.values(INTENTS).flat();
     expect(new Set(listed).size).toBe(listed.length);
@@ -43,7 +36,7 @@ describe('agentd help', () => {
 
   it('shows the usage and the summary of each command, within 80 columns but for the commands to type', async () => {
     for (const { name, summary } of COMMANDS) {
-      const { code, stdout, stderr } = await run(...name.split(' '), '--help');
+      const { code, stdout, stderr } = await agentd(...name.split(' '), '--help');
       expect([code, stderr], name).toEqual([0, '']);
       expect(stdout, name).toContain(`Usage: agentd ${name}`);
       expect(stdout, name).toContain(summary);
@@ -53,13 +46,13 @@ describe('agentd help', () => {
   });
 
   it.each(['operate', 'channels', 'identity', 'support'])('shows the topic %s', async (name) => {
-    expect(await run('help', name)).toMatchObject({ code: 0, stderr: '' });
+    expect(await agentd('help', name)).toMatchObject({ code: 0, stderr: '' });
   });
 
   it.each(HELP_TOPICS)(
     'shows only existing commands and pages under the topic $name',
     async ({ name, summary, commands, pages: named }) => {
-      const { code, stdout } = await run('help', name);
+      const { code, stdout } = await agentd('help', name);
       expect(code).toBe(0);
       expect(stdout).toContain(summary);
       expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
@@ -103,12 +96,12 @@ describe('agentd help', () => {
   });
 
   it('also shows the help of commands and groups', async () => {
-    expect((await run('help', 'token', 'verify')).stdout).toBe(
-      (await run('token', 'verify', '--help')).stdout,
+    expect((await agentd('help', 'token', 'verify')).stdout).toBe(
+      (await agentd('token', 'verify', '--help')).stdout,
     );
-    expect((await run('help', 'channels', 'list')).stdout).toContain('Usage: agentd channels list');
-    expect((await run('channels', '--help')).stdout).toContain('Usage: agentd channels');
-    expect((await run('help', 'serve')).stdout).toContain('Usage: agentd serve');
+    expect((await agentd('help', 'channels', 'list')).stdout).toContain('Usage: agentd channels list');
+    expect((await agentd('channels', '--help')).stdout).toContain('Usage: agentd channels');
+    expect((await agentd('help', 'serve')).stdout).toContain('Usage: agentd serve');
   });
 
   it.each([['help'], ['help', 'operate'], ['serve', '--help']])(
@@ -118,7 +111,7 @@ describe('agentd help', () => {
       const stdout = capture({ columns: 80 });
       await runProgram(argv, { stdout, stderr: capture() });
       vi.unstubAllEnvs();
-      const plain = (await run(...argv)).stdout;
+      const plain = (await agentd(...argv)).stdout;
       expect(stripVTControlCharacters(stdout.text)).toBe(plain);
       const bold = stdout.text.split('\n').filter((line) => line.startsWith('\u001b[1m'));
       expect(bold.map(stripVTControlCharacters)).toEqual(
@@ -128,11 +121,11 @@ describe('agentd help', () => {
   );
 
   it('refuses an unknown word, and suggests a similar word', async () => {
-    expect(await run('help', 'operat')).toEqual({
+    expect(await agentd('help', 'operat')).toEqual({
       code: 2,
       stdout: '',
       stderr: "agentd: there is no topic or command 'operat'\nDid you mean `agentd help operate`?\n",
     });
-    expect((await run('help', 'gardening')).stderr).toContain('`agentd help` lists them.');
+    expect((await agentd('help', 'gardening')).stderr).toContain('`agentd help` lists them.');
   });
 });

@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { command as list } from '../../../src/cli/commands/keys-list.ts';
 import { command as remove } from '../../../src/cli/commands/keys-remove.ts';
 import { command as rotate } from '../../../src/cli/commands/keys-rotate.ts';
@@ -9,11 +8,11 @@ import { checkSealing } from '../../../src/cli/doctor/store.ts';
 import { createSeal, listMarks, parseKeyId } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { ada } from '../../contract/fixtures.ts';
+import { openAt } from '../store/state-directory.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { stubSettings, stubState } from './stub-settings.ts';
 
 // agentd-keys(1).
 
@@ -22,25 +21,17 @@ const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
 const idOf = (one: string) => parseKeyId(listMarks(new Secret(one))[0] as string);
 
 describe('agentd keys', () => {
-  let directory: string;
   let settings: Partial<Settings>;
   let file: string;
   let store: Store;
 
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-keys-'));
+    const directory = stubState();
     file = join(directory, 'encryption-key');
-    settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 };
-    stubSettings(settings);
-    const clock = { now: () => Date.now() };
-    store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
+    settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite' };
+    store = openAt(join(directory, 'agentd.db'));
     writeFileSync(file, `${key(1)}\n`, { mode: 0o600 });
   });
-  afterEach(async () => {
-    await store.close();
-    rmSync(directory, { recursive: true });
-  });
-
   async function call(command: typeof list, args: string[] = [], json = true) {
     const { out, stdout, stderr } = capturedOutput({ json });
     expect(await exitCodeOf(command, { args, options: {}, out })).toBe(0);

@@ -1,14 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { command as erase } from '../../../src/cli/commands/person-erase.ts';
 import { command as show } from '../../../src/cli/commands/person-show.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { hashPerson } from '../../../src/daemon/admin/who.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { sessionTag } from '../../../src/daemon/session/session.ts';
-import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import {
@@ -21,8 +18,9 @@ import {
 } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
 import { token } from '../../support/tokens.ts';
+import { openAt } from '../store/state-directory.ts';
 import { capture, capturedOutput, exitCodeOf } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { stubState } from './stub-settings.ts';
 
 interface Shown {
   sessions: { session_id: string; shared: boolean }[];
@@ -40,34 +38,20 @@ describe('agentd person, while a daemon runs,', () => {
   const bob = aResident('Bob');
   const bySub = { sub: ada.canary };
   const byUser = `${PLATFORM}:${ada.user_id}`;
-  let directory: string;
   let store: Store;
 
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-person-'));
-    stubSettings({
-      STATE_DIR: directory,
-      SESSION_BACKEND: 'sqlite',
-      TRACE_RETENTION_DAYS: 7,
-      INBOX_RUN_SECONDS: 60,
-      INBOX_SEND_SECONDS: 60,
-    });
-    const clock = { now: () => Date.now() };
-    store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
+    const directory = stubState({ INBOX_RUN_SECONDS: 60, INBOX_SEND_SECONDS: 60 });
+    store = openAt(join(directory, 'agentd.db'));
     for (const one of [ada, bob]) {
-      await fillAsPerson(store, clock.now(), one);
-      await fillAsUser(store, clock.now(), one);
+      await fillAsPerson(store, Date.now(), one);
+      await fillAsUser(store, Date.now(), one);
     }
     // A link belongs to the person in its token.
     const key = `${PLATFORM}:jwt:U7`;
     const linked = await token({ sub: ada.canary });
     await store.links.put({ key, token: linked, person: personKey({ sub: ada.canary }), ttl_ms: 1e9 }, null);
   });
-  afterEach(async () => {
-    await store.close();
-    rmSync(directory, { recursive: true });
-  });
-
   async function shown(args: string[], options = {}): Promise<Shown> {
     const { out, stdout } = capturedOutput({});
     expect(await exitCodeOf(show, { args, options, out })).toBe(0);

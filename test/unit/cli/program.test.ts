@@ -4,14 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { version } from '../../../src/daemon/files/version.ts';
-import { capture } from './captured-output.ts';
-
-async function run(...argv: string[]) {
-  const stdout = capture();
-  const stderr = capture();
-  const code = await runProgram(argv, { stdout, stderr });
-  return { code, stdout: stdout.text, stderr: stderr.text };
-}
+import { agentd, capture } from './captured-output.ts';
 
 describe('a command that reads settings', () => {
   let cwd: string;
@@ -88,11 +81,11 @@ it('a command with --config says that it does not use the settings of `serve --d
 
 describe('the program agentd', () => {
   it('prints its version', async () => {
-    expect(await run('--version')).toEqual({ code: 0, stdout: `${version()}\n`, stderr: '' });
+    expect(await agentd('--version')).toEqual({ code: 0, stdout: `${version()}\n`, stderr: '' });
   });
 
   it('prints every command or its group in its help', async () => {
-    const { code, stdout, stderr } = await run('--help');
+    const { code, stdout, stderr } = await agentd('--help');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^ {2}serve +Run the daemon in the foreground\.$/m);
     expect(stdout).toMatch(/^ {2}sessions +List, show and end sessions\.$/m);
@@ -101,7 +94,7 @@ describe('the program agentd', () => {
   });
 
   it('prints the help of a command with options, common options and examples', async () => {
-    const { code, stdout } = await run('sessions', 'list', '--help');
+    const { code, stdout } = await agentd('sessions', 'list', '--help');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Usage: agentd sessions list \[options\]/);
     expect(stdout).toMatch(/--limit <n> .*default: 20/);
@@ -134,14 +127,14 @@ describe('the program agentd', () => {
     ['only a group', ['sessions'], /sessions list/],
     ['no command at all', [], /^Usage: agentd/],
   ])('exits with 2 for %s', async (_what, argv, message) => {
-    const { code, stdout, stderr } = await run(...argv);
+    const { code, stdout, stderr } = await agentd(...argv);
     expect(code).toBe(2);
     expect(stderr).toMatch(message);
     expect(stdout).toBe('');
   });
 
   it('names the help of the command that was misused', async () => {
-    const { stderr } = await run('sessions', 'list', '--nothing');
+    const { stderr } = await agentd('sessions', 'list', '--nothing');
     expect(stderr).toMatch(/^agentd: unknown option '--nothing'\n/);
     expect(stderr).toMatch(/Try `agentd sessions list --help`\./);
   });

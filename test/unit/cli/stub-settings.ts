@@ -1,6 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { stateDirectory } from '../store/state-directory.ts';
 
 /**
  * Sets the environment variables in which a command finds these settings, until the test ends. A setting that is
@@ -14,4 +15,11 @@ export function stubSettings(settings: Partial<Settings>): void {
     vi.unstubAllEnvs();
     vi.restoreAllMocks();
   });
+}
+
+/** Makes an empty state directory for this test, with these settings beside it. @returns the directory */
+export function stubState(settings: Partial<Settings> = {}): string {
+  const STATE_DIR = stateDirectory();
+  stubSettings({ STATE_DIR, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7, ...settings });
+  return STATE_DIR;
 }

@@ -1,8 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { command as check } from '../../../src/cli/commands/config-check.ts';
 import { command as list } from '../../../src/cli/commands/tools-list.ts';
 import { command as show } from '../../../src/cli/commands/tools-show.ts';
@@ -12,7 +11,7 @@ import { checkTools } from '../../../src/cli/doctor/services.ts';
 import { configure } from '../../../src/daemon/settings/configure/configure.ts';
 import { listenOnFreePort } from '../../support/free-ports.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { stubSettings, stubState } from './stub-settings.ts';
 
 const document = (operations: Record<string, string>, id: object) =>
   JSON.stringify({
@@ -36,17 +35,13 @@ describe('the commands that show tools', () => {
   let directory: string;
 
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-show-'));
-    stubSettings({
-      STATE_DIR: directory,
-      SESSION_BACKEND: 'sqlite',
+    directory = stubState({
       MEMORY_BACKEND: 'none',
       API_BASE_URL: undefined,
       JWT_ALGORITHM: 'HS256',
     });
     stubSettings({ JWT_SECRET_KEY: 'a secret of the tests that is long enough' } as object);
   });
-  afterEach(() => rmSync(directory, { recursive: true }));
 
   function write(
     operations: Record<string, string>,

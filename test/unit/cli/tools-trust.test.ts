@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { command, lineDiff } from '../../../src/cli/commands/tools-trust.ts';
-import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import type { ToolDefinition } from '../../../src/daemon/store/tool-digests.ts';
 import { seededRandom } from '../../support/random.ts';
+import { openAt } from '../store/state-directory.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { stubState } from './stub-settings.ts';
 
 const BEFORE: ToolDefinition = {
   digest: 'aaaa',
@@ -24,21 +22,12 @@ const AFTER: ToolDefinition = {
 };
 
 describe('agentd tools trust, while a daemon runs,', () => {
-  let directory: string;
   let store: Store;
 
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-trust-'));
-    stubSettings({ STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 });
-    const clock = { now: () => Date.UTC(2030, 0, 1) };
-    store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1 });
+    store = openAt(join(stubState(), 'agentd.db'));
     await store.toolDigests.observe('docs_search', 'docs', BEFORE);
   });
-  afterEach(async () => {
-    await store.close();
-    rmSync(directory, { recursive: true });
-  });
-
   async function trust(name: string, options: { json?: boolean } = {}): Promise<string> {
     const { out, stdout } = capturedOutput(options);
     expect(await exitCodeOf(command, { args: [name], options: {}, out })).toBe(0);

@@ -1,25 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { runProgram } from '../../../src/cli/program.ts';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
-import { capture } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { agentd } from './captured-output.ts';
+import { stubState } from './stub-settings.ts';
 
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-unusable-'));
-  stubSettings({ STATE_DIR: directory, SESSION_BACKEND: 'sqlite' });
+  directory = stubState();
 });
-afterEach(() => rmSync(directory, { recursive: true }));
-
-async function agentd(...argv: string[]) {
-  const [stdout, stderr] = [capture(), capture()];
-  return { code: await runProgram(argv, { stdout, stderr }), stdout: stdout.text, stderr: stderr.text };
-}
 
 const COMMANDS = [
   ['sessions', 'list'],

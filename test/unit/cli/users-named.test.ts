@@ -1,29 +1,21 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runProgram } from '../../../src/cli/program.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { guardUser } from '../../../src/daemon/message/keys.ts';
-import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { openStore } from '../../../src/daemon/store/open.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { anInboxMessage, aSession, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
-import { capture } from './captured-output.ts';
-import { stubSettings } from './stub-settings.ts';
+import { openAt } from '../store/state-directory.ts';
+import { agentd } from './captured-output.ts';
+import { stubState } from './stub-settings.ts';
 
-const settings = {
-  SESSION_BACKEND: 'sqlite',
-  STATE_DIR: '',
-  TRACE_RETENTION_DAYS: 7,
-} satisfies Partial<Settings>;
+let directory: string;
 
 const PHONE = { platform: 'phonechat', user_id: '+16505550000' };
 
 beforeEach(async () => {
-  settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
-  stubSettings(settings);
-  const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock: systemClock });
+  directory = stubState();
+  const store = openAt(join(directory, 'agentd.db'));
   const blocked = { platform: 'webchat', user_id: 'eve', outcome: 'loop_guard_blocked' };
   await store.traces.keepRefused(aTrace(null, { ...blocked, request_id: 'first' }));
   await store.traces.keepRefused(aTrace(null, { ...blocked, request_id: 'second', started_at: 5 }));
@@ -37,13 +29,6 @@ beforeEach(async () => {
   await store.guard.check(guarded, GUARD_LIMITS);
   await store.close();
 });
-afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
-
-async function agentd(...argv: string[]) {
-  const [stdout, stderr] = [capture(), capture()];
-  const code = await runProgram(argv, { stdout, stderr });
-  return { code, stdout: stdout.text, stderr: stderr.text };
-}
 
 async function explained(...argv: string[]): Promise<string[]> {
   const { stdout } = await agentd('explain', '--json', ...argv);
@@ -114,7 +99,7 @@ test('`explain` needs either an id or a user, and refuses both together', async 
 });
 
 test('traces are explained even if the key file cannot be read', async () => {
-  writeFileSync(join(settings.STATE_DIR, 'encryption-key'), '');
+  writeFileSync(join(directory, 'encryption-key'), '');
   expect(await explained('--user', 'eve')).toEqual(['first', 'second']);
 });
 
