@@ -62,6 +62,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     await visitor.page.evaluate(() => window.agentdWebchat?.identityChanged?.());
     await visitor.chat.getByText('You are no longer signed in').first().waitFor();
     expect(await visitor.chat.getByText('My secret').count()).toBe(0);
+    expect(await visitor.heard()).toEqual(['You are no longer signed in. This is a new conversation.']);
     await visitor.say('Hello');
     await shows(visitor, 'Fine.');
     expect(chat.received.at(-1)?.body).toMatchObject({ jwt_token: null, session_id: null });

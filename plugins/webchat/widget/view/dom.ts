@@ -125,6 +125,11 @@ export class Announcer {
     this.#told = text.length;
   }
 
+  /** Removes what was announced, so that nobody can read it again. */
+  clear(): void {
+    this.element.replaceChildren();
+  }
+
   say(words: string): void {
     const line = words.replace(/\s+/g, ' ').trim();
     if (line === '') return;

@@ -178,8 +178,8 @@ export class Panel {
    */
   show({ entries, busy, connection, trouble, undoable }: State, aloud: boolean): void {
     const wasAt = this.#following;
-    for (const [index, entry] of entries.entries()) this.#showEntry(entry, entries[index - 1]?.at, aloud);
     this.#forget(entries);
+    for (const [index, entry] of entries.entries()) this.#showEntry(entry, entries[index - 1]?.at, aloud);
     set(this.#suggestions, { hidden: entries.some(({ from }) => from !== 'widget') });
     if (this.#trouble.show(trouble) && trouble && aloud) this.#announcer.say(trouble.text);
     this.#composer.show(busy);
@@ -209,10 +209,12 @@ export class Panel {
   }
 
   #forget(entries: readonly Entry[]): void {
-    if (this.#views.size === entries.length) return;
     const present = new Set(entries.map(({ id }) => id));
-    for (const [id, view] of this.#views) {
-      if (present.has(id)) continue;
+    const gone = [...this.#views].filter(([id]) => !present.has(id));
+    if (gone.length === 0) return;
+    // The next conversation may be that of another person, who must not hear this one.
+    if (gone.length === this.#views.size) this.#announcer.clear();
+    for (const [id, view] of gone) {
       view.element.remove();
       this.#views.delete(id);
     }
