@@ -505,19 +505,12 @@ describe('the history that the agent gets', () => {
     return seen?.history.map(({ user, before_sign_in }) => (before_sign_in ? `(${user})` : user));
   }
 
-  it('has the turns of the same person, and marks the turns from before the sign-in', async () => {
-    expect(await shownTo(ADA, { generated: true })).toEqual(['(of nobody)', 'of Ada']);
-  });
-
-  it('has no anonymous turns for a signed-in person if the client chose the session id', async () => {
-    expect(await shownTo(ADA, { generated: false })).toEqual(['of Ada']);
-  });
-
-  it('has no turns of signed-in people for a sender without sign-in', async () => {
-    expect(await shownTo(NOBODY, { generated: true })).toEqual(['of nobody']);
-  });
-
-  it('has no marked turns on a platform, because the platform verifies the senders', async () => {
-    expect(await shownTo(ADA, { generated: false }, ON_PLATFORM)).toEqual(['of nobody', 'of Ada']);
+  it.each<[string, Principal, generated: boolean, object, string[]]>([
+    ['of the same person, and marks those from before the sign-in', ADA, true, {}, ['(of nobody)', 'of Ada']],
+    ['of a person alone, if the client chose the session id', ADA, false, {}, ['of Ada']],
+    ['of nobody, for a sender without sign-in', NOBODY, true, {}, ['of nobody']],
+    ['on a platform without marks: it verifies senders', ADA, false, ON_PLATFORM, ['of nobody', 'of Ada']],
+  ])('has the turns %s', async (_what, principal, generated, on, shown) => {
+    expect(await shownTo(principal, { generated }, on)).toEqual(shown);
   });
 });

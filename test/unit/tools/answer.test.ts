@@ -48,6 +48,12 @@ it.each<[string, unknown]>([
 it.each<[string, unknown, string]>([
   ['entries', Array.from({ length: 9000 }, (_, id) => id), '"[… 8800 more]"'],
   ['characters', { text: 'x'.repeat(20_000) }, '[… 16000 more characters]'],
+  [
+    'members',
+    Object.fromEntries(Array.from({ length: 10_000 }, (_, id) => [`field ${id}`, 'x'.repeat(100)])),
+    'more',
+  ],
+  ['levels', JSON.parse(`${'[[[[['.repeat(200)}"x"${']]]]]'.repeat(200)}`), '…'],
 ])('a result of more than 16 KiB is cut, and says how much was left out: %s', (_, result, mark) => {
   const text = told({ outcome: 'answered', status: 200, result });
   expect(text).toContain(mark);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/answer.ts';
 import { MAX_CALLS } from '../../../src/daemon/tools/bind-tools.ts';
 import type { JsonSchema, Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { type BoundTool, bindOne, toolOf } from '../../support/tools.ts';
@@ -93,21 +92,6 @@ describe('the arguments of a call', () => {
     const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });
-});
-
-test.each([
-  ['a long text', 'x'.repeat(1_000_000)],
-  ['a long list', Array.from({ length: 10_000 }, (_, id) => ({ id, name: `entry ${id}` }))],
-  [
-    'a wide object',
-    Object.fromEntries(Array.from({ length: 10_000 }, (_, id) => [`field ${id}`, 'x'.repeat(100)])),
-  ],
-  ['a deep and wide list', JSON.parse(`${'[[[[['.repeat(200)}"x"${']]]]]'.repeat(200)}`)],
-])('%s in a result is cut to a limited size', async (_, result) => {
-  const { bound } = bind(async () => answered(result));
-  const answer = await bound.call({});
-  expect(answer.ok).toBe(true);
-  expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_RESULT_BYTES + 100);
 });
 
 test('the number of calls in one run is limited', async () => {

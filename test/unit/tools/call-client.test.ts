@@ -6,7 +6,7 @@ import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
 import { answersTwice } from '../../support/answers-twice.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
-import { alice, anonymous, personOf, secret, signedIn, token } from '../../support/people-of-api.ts';
+import { anonymous, personOf, secret, signedIn, token } from '../../support/people-of-api.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
@@ -200,15 +200,6 @@ test('a failure of the API is in the trace with its status', async () => {
   const context = signedIn();
   expect(await call(context, 'user-or-default')).toMatchObject({ outcome: 'answered', status: 500 });
   expect(trace(context).at(-1)).toMatchObject({ verdict: 'failed', reason: 'http_500', status: 500 });
-});
-
-test('a call rejects with the reason of the signal when the message is aborted', async () => {
-  api.misbehave('/users', 'hang');
-  const controller = new AbortController();
-  const context = contextOf(sessionOf('s', 'u', alice), { signal: controller.signal });
-  const work = call(context, 'user-or-default');
-  setImmediate(() => controller.abort(new Error('deadline')));
-  await expect(work).rejects.toThrow('deadline');
 });
 
 test('no token is in the log or in a trace, even after failures', async () => {

@@ -82,6 +82,7 @@ describe('the request of a tool client', () => {
     '//evil.example.com/',
     '/orders/..\\admin',
     '/orders/\t../admin',
+    '/orders/a b',
     '/orders/%252e%252e/admin',
     '/orders/..%2f..%2fadmin',
     '/orders/..;/admin',
@@ -98,6 +99,7 @@ describe('the request of a tool client', () => {
       outcome: 'failed',
       reached: false,
       reason: 'path_refused',
+      message: expect.stringMatching(/^The request was not sent, because its path /),
     });
     expect(api.requests).toEqual([]);
   });
@@ -128,6 +130,7 @@ describe('the request of a tool client', () => {
     'Transfer-Encoding',
     'Upgrade',
     'Content-Length',
+    'Content-Type',
     'x-api-key',
     'a b',
     'a\r\nX-Evil',
@@ -136,6 +139,7 @@ describe('the request of a tool client', () => {
       outcome: 'failed',
       reached: false,
       reason: 'header_refused',
+      message: `The header \`${name}\` may not be set.`,
     });
     expect(api.requests).toEqual([]);
   });

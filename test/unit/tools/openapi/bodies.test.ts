@@ -306,10 +306,13 @@ describe('a property that only answers have', () => {
   it.each<[string, object]>([
     ['in the object itself', { type: 'object', properties: { id, name }, required: ['id', 'name'] }],
     ['by `allOf`', { allOf: [ref('Base'), { properties: { name }, required: ['id', 'name'] }] }],
+    ['by a reference', { type: 'object', properties: { id: ref('Id'), name }, required: ['id', 'name'] }],
     ['beside `allOf`', { allOf: [ref('Base')], properties: { name }, required: ['id', 'name'] }],
     ['in a form', { oneOf: [{ allOf: [ref('Base'), { properties: { name }, required: ['name'] }] }] }],
-  ])('is not required of a request: %s', async (_, schema) => {
-    const check = await checker(schema, { Base });
+  ])('is neither required of a request nor offered to the model: %s', async (_, schema) => {
+    const schemas = { Base, Id: id };
+    expect(JSON.stringify((await toolFor(schema, schemas)).parameters)).not.toContain('"id"');
+    const check = await checker(schema, schemas);
     expect(check({ kind: 'a', name: 'b' })).toBe(true);
     expect(check({ kind: 'a' })).toContain('`body.name` is missing.');
   });

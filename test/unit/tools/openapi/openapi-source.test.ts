@@ -682,38 +682,6 @@ describe('the schema of the arguments of a tool', () => {
     });
   });
 
-  it('omits properties that only responses have, even if another part of an `allOf` requires them', async () => {
-    const components = {
-      schemas: {
-        Base: {
-          type: 'object',
-          properties: {
-            id: { type: 'string', readOnly: true },
-            by: { $ref: '#/components/schemas/By' },
-            name: { type: 'string' },
-          },
-        },
-        By: { type: 'string', readOnly: true },
-      },
-    };
-    const schema = {
-      allOf: [
-        { $ref: '#/components/schemas/Base' },
-        { type: 'object', required: ['id', 'by', 'name'], properties: {} },
-      ],
-    };
-    const found = await schemaOf({ requestBody: json(schema) }, {}, { components });
-    expect(found?.properties).toMatchObject({
-      body: {
-        allOf: [
-          { type: 'object', properties: { name: { type: 'string' } } },
-          { type: 'object', properties: {}, required: ['name'] },
-        ],
-      },
-    });
-    expect(JSON.stringify(found)).not.toContain('"by"');
-  });
-
   it('defines recursive schemas, and schemas that are used twice, only once', async () => {
     const components = {
       schemas: {
