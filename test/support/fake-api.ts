@@ -56,6 +56,8 @@ export const BOB = { id: 'user-2', email: 'bob@example.com', name: 'Bob Example'
 
 export class FakeApi {
   readonly requests: SeenRequest[] = [];
+  /** The paths of the requests whose client left before they were answered. */
+  readonly abandoned: string[] = [];
   /** Lifetime of the next default tokens in seconds; null issues them without `exp`. */
   tokenLife: number | null;
   readonly #options: Required<FakeApiOptions>;
@@ -146,6 +148,7 @@ export class FakeApi {
       headers: request.headers,
     };
     this.requests.push(seen);
+    response.once('close', () => response.writableEnded || this.abandoned.push(path));
     for (const { resolve } of this.#awaited.filter((entry) => entry.path === path)) resolve(seen);
     this.#awaited = this.#awaited.filter((entry) => entry.path !== path);
     if (await this.#misbehaved(path, response)) return;

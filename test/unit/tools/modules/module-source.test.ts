@@ -367,7 +367,10 @@ describe('a tool of a module', () => {
     const code = calling('globalThis.keptRequest = api.get("/slow"); await globalThis.slowCame; return 1');
     expect(await call(code, signedIn())).toEqual({ ok: true, result: 1 });
     const { keptRequest } = globalThis as unknown as { keptRequest: Promise<unknown> };
-    await expect(keptRequest).rejects.toThrow('the call of the tool `look` has ended');
+    const ended = expect(keptRequest).rejects.toThrow('the call of the tool `look` has ended');
+    // Without that, the request would end only after its own time limit of 60 s.
+    await vi.waitFor(() => expect(api.abandoned).toEqual(['/slow']), { timeout: 20_000 });
+    await ended;
   });
 
   test('that still runs when its run is aborted can no longer use its context', async () => {
