@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { makeDirectory, packageFolder, version } from '../daemon/admin/program.ts';
 import { printable } from '../daemon/admin/texts.ts';
-import { failed } from './cli-error.ts';
+import { type CliError, failed } from './cli-error.ts';
 
 /** Name of the channel in the template. All its spellings are replaced. */
 const TEMPLATE_NAME = 'pigeonpost';
@@ -197,11 +197,13 @@ export async function writeNewFiles(files: readonly NewFile[], advice: string): 
     for (const path of written) await rm(path, { force: true });
     for (const path of made.reverse()) await rmdir(path);
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw asWriteFailure(error);
-    throw failed(
-      `${printable((error as NodeJS.ErrnoException).path ?? '')} exists; nothing was written`,
-      advice,
-    );
+    throw fileExists((error as NodeJS.ErrnoException).path ?? '', advice);
   }
+}
+
+/** The failure of a command (1) that overwrites no file. */
+export function fileExists(path: string, advice: string): CliError {
+  return failed(`${printable(path)} exists; nothing was written`, advice);
 }
 
 /** Turns an error of the file system into a failure of the command (1). Returns any other error unchanged. */

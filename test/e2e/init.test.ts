@@ -145,6 +145,12 @@ describe('agentd init', () => {
     expect(readdirSync(directory).sort()).toEqual(['.env', 'agentd.service']);
   });
 
+  it('looks for a configuration before it reads any answer', async () => {
+    writeFileSync(join(directory, 'agentd.yaml'), 'mine');
+    const { code, stderr } = await init('--yes', '--channels', 'telex');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('agentd.yaml exists; nothing was written')]);
+  });
+
   it('refuses a channel that does not exist, and writes nothing', async () => {
     const { code, stderr } = await init('--yes', '--channels', 'webchat,telex');
     expect(code).toBe(2);

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { loadBundled } from '../../daemon/admin/channels.ts';
 import { settingsReference } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
@@ -6,6 +7,7 @@ import { failed } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
 import { answersTo, type Interviewer, listChannels, QUESTION_OPTIONS } from '../init/answers.ts';
 import {
+  CONFIGURATION,
   chooseSecrets,
   type Form,
   hiddenFromService,
@@ -13,8 +15,10 @@ import {
   plannedFiles,
 } from '../init/planned-files.ts';
 import type { Output } from '../output.ts';
-import { writeNewFiles } from '../scaffold.ts';
+import { fileExists, writeNewFiles } from '../scaffold.ts';
 import { askTerminal } from '../terminal.ts';
+
+const OTHER_DIRECTORY = 'Name another directory with --directory.';
 
 export const command = defineCommand({
   ignoresDev: true,
@@ -45,6 +49,9 @@ export const command = defineCommand({
   async run({ options, out }) {
     const form = chooseForm(options);
     const directory = resolve(options.directory ?? (form === 'systemd' ? '/etc/agentd' : '.'));
+    const configuration = join(directory, CONFIGURATION);
+    // Nobody should answer the questions in vain.
+    if (existsSync(configuration)) throw fileExists(configuration, OTHER_DIRECTORY);
     const loaded = await loadBundled();
     const plugins = loaded.plugins.map(({ plugin }) => plugin);
     const answers = await answersTo(options, plugins, interviewerFor(options, out));
@@ -54,7 +61,7 @@ export const command = defineCommand({
     const secrets = chooseSecrets(answers, channels, settings);
     const plan = { directory, form, answers, channels, secrets, reference };
     const files = await plannedFiles(plan);
-    await writeNewFiles(files, 'Name another directory with --directory.');
+    await writeNewFiles(files, OTHER_DIRECTORY);
     const hidden = hiddenFromService(plan);
     if (hidden !== null) out.note(hidden);
     const paths = files.map(({ path }) => path);

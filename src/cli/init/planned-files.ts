@@ -23,6 +23,8 @@ interface Plan {
   reference: SettingsReference;
 }
 
+/** The file that init always writes. */
+export const CONFIGURATION = 'agentd.yaml';
 /** The folder of secrets, as seen from agentd.yaml. */
 const SECRETS = 'secrets';
 const UNITS = ['agentd.service', 'agentd-backup.service', 'agentd-backup.timer'] as const;
@@ -32,7 +34,7 @@ const SYSTEMD_STATE = '/var/lib/agentd';
 export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
   const { directory, form, reference, secrets } = plan;
   const config = {
-    path: join(directory, 'agentd.yaml'),
+    path: join(directory, CONFIGURATION),
     content: reference.example(planValues(plan)),
     mode: 0o644,
   };
@@ -151,7 +153,7 @@ function toFillIn({
 }
 
 function commands({ directory, form }: Plan, cwd: string): string[] {
-  const config = `--config ${printable(join(directory, 'agentd.yaml'))}`;
+  const config = `--config ${printable(join(directory, CONFIGURATION))}`;
   if (form === 'systemd')
     return [
       'useradd --system --home-dir /var/lib/agentd --shell /usr/sbin/nologin agentd',
