@@ -266,7 +266,7 @@ export class WatchedKeyFile implements KeySource {
       const keys = keysOfContent(readFileSync(this.#path, 'utf8'));
       const problem = problemOfKeys(keys);
       if (problem !== null) throw new Error(`the file ${problem}`);
-      this.#keys = keys;
+      if (keys.reveal() !== this.#keys.reveal()) this.#keys = keys;
     } catch (error) {
       this.#log.warn(
         { err: error, path: this.#path },

@@ -146,7 +146,7 @@ function refuseChain(setting: string, pems: readonly string[]): void {
     .filter((pem) => pem.includes('CERTIFICATE-----'))
     .map((pem) => new X509Certificate(pem));
   const isIssued = certificates.some((one) =>
-    certificates.some((other) => other !== one && one.verify(other.publicKey)),
+    certificates.some((other) => other !== one && one.checkIssued(other) && one.verify(other.publicKey)),
   );
   if (!isIssued) return;
   throw misconfigured(

@@ -310,7 +310,9 @@ describe('the key file of a running daemon', () => {
     } as never);
     const seal = createSeal(watched);
     const before = seal.close('x', 'r');
-    expect(watched.current()).toBe(watched.current());
+    const known = watched.current();
+    write(`${key(1)}\n`);
+    expect(watched.current()).toBe(known);
     await changeKeyFile(directory, (keys) => [key(2), ...keys]);
     const both = createSeal(new Secret(`${key(2)},${key(1)}`));
     expect(seal.open(both.close('new', 'r'), 'r')).toBe('new');

@@ -44,6 +44,48 @@ JrwmGQOeu77KHqmrm5UijtyThqU1+b1rvMAbbsRVntdZsmcjkyIhBvJ98YqfqFi4
 DsbJ2jytYlLBmHUo/d6a0DUKRNJT0c5iuw==
 -----END CERTIFICATE-----`;
 
+/** Two self-signed certificates of one key, under different names. Its private key was deleted. */
+const RENAMED = [
+  `-----BEGIN CERTIFICATE-----
+MIIDBTCCAe2gAwIBAgIUVsIP9W6PApVg3g4F05QWvpfOJIwwDQYJKoZIhvcNAQEL
+BQAwETEPMA0GA1UEAwwGYmVmb3JlMCAXDTI2MTIwMTA4MDY0MFoYDzIxMjYxMTA3
+MDgwNjQwWjARMQ8wDQYDVQQDDAZiZWZvcmUwggEiMA0GCSqGSIb3DQEBAQUAA4IB
+DwAwggEKAoIBAQDc9ABjRb3Vz+VjMODu82Xxxzge0xFOIUsLRewyXS8iwKkgkTmq
+O5RIdLPbF1AsCMYJG13DNw4GaGI/oyM5pRCHNw6B+NVrug1+Ex12aki8hliVC2Wa
+Wdo4U9O2qOBP3SwFqma5FafHWSiLOpzwCVr3bOkUqvunjLjYdnwQIcC5APpQstK3
+olehLX0jC5BrcKZCctUHvTKlDBfeqZ0bCW3/kxVjrZp9HHUUgW5Yy8pxN4GuaEId
+ch3E6xnobBoQ9zLfkaXkygTSwxgUulJDZwcJ3EBPnT+1caDVAxVujOiKqGUKHwIX
+DoRqjFtSplsdH+Y5tJjooZRE5/oU/bqahdGrAgMBAAGjUzBRMB0GA1UdDgQWBBSE
+YHf/X3ZwbvuKdmo9qcyPlkdSCjAfBgNVHSMEGDAWgBSEYHf/X3ZwbvuKdmo9qcyP
+lkdSCjAPBgNVHRMBAf8EBTADAQH/MA0GCSqGSIb3DQEBCwUAA4IBAQCsHwXP52kv
+HGDGdX4Z87NFiARNcAFgcmWBT8X8YRPSpwlQaJF24mDNiUZ9pAb84h9cBj+3O1hu
+O2YnYoUFQcjpBVvhtu+UaPXGtZVCDe8ZX2QzMal3e2oRcMGEyc80Y5R0sJlT/Qro
+qWvqzusRJ915BwKddx2DTBcEOF7p1HloBj0kFSzHXANIg5Ftn1PCCM85LSv4U71p
+DkarwMGV7Dc4POUocJmnZTjlmyKsXwWexSiYElake/To8PzBL+w9SIRoZ7kppg7i
+2ciMSE7+8Mb4kunuOIrTCe8xCpXH+hcmlQ/kgksehAaCT/8ZrPFmqARp4JoRcUtR
+0ow+DpEyNsNc
+-----END CERTIFICATE-----`,
+  `-----BEGIN CERTIFICATE-----
+MIIDAzCCAeugAwIBAgIUEpuzaJYCUxFcUmwMH9uSFFMzpS0wDQYJKoZIhvcNAQEL
+BQAwEDEOMAwGA1UEAwwFYWZ0ZXIwIBcNMjYxMjAxMDgwNjQwWhgPMjEyNjExMDcw
+ODA2NDBaMBAxDjAMBgNVBAMMBWFmdGVyMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A
+MIIBCgKCAQEA3PQAY0W91c/lYzDg7vNl8cc4HtMRTiFLC0XsMl0vIsCpIJE5qjuU
+SHSz2xdQLAjGCRtdwzcOBmhiP6MjOaUQhzcOgfjVa7oNfhMddmpIvIZYlQtlmlna
+OFPTtqjgT90sBapmuRWnx1koizqc8Ala92zpFKr7p4y42HZ8ECHAuQD6ULLSt6JX
+oS19IwuQa3CmQnLVB70ypQwX3qmdGwlt/5MVY62afRx1FIFuWMvKcTeBrmhCHXId
+xOsZ6GwaEPcy35Gl5MoE0sMYFLpSQ2cHCdxAT50/tXGg1QMVbozoiqhlCh8CFw6E
+aoxbUqZbHR/mObSY6KGUROf6FP26moXRqwIDAQABo1MwUTAdBgNVHQ4EFgQUhGB3
+/192cG77inZqPanMj5ZHUgowHwYDVR0jBBgwFoAUhGB3/192cG77inZqPanMj5ZH
+UgowDwYDVR0TAQH/BAUwAwEB/zANBgkqhkiG9w0BAQsFAAOCAQEAhYQE7s730UKL
+Ldk16GgvRu8it9m3SLvJiSX8x2XK2dzjzScPaPIkTlL91exoimjhTxGSkDVdXIq3
+tnvhRKR+ISNN4CYXl8W8aoJNBXxBECypjbpLCjDgS4gjSnjrCzTVaZdRPzUAfmDm
+b5QzD4O8OG6p8y1Ljfm8p3YIwQKo/INT3NTcHBH33+b30KVgZIKatFvtxAHvvfwo
+qFnrlQIQfYWc56DCfBMKap+u4WjkDVkSYUUQ6qVYkDSLG0JUWHaY54240DZU67/h
+IEz9eBRM+gLi+CD3hzoRBAhSiFA1V3xA+S22YtNbl6tiLJMQlw5/ddT3ovrzf2VK
+hf6ulmq9Bw==
+-----END CERTIFICATE-----`,
+];
+
 /** The certificate of an authority, and one that it issued. Their private keys were deleted. */
 const AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIDGzCCAgOgAwIBAgIUW3K+BOtOQoJnfqDyi+tJjbhLnuUwDQYJKoZIhvcNAQEL
@@ -313,12 +355,11 @@ describe('several keys', () => {
     });
   });
 
-  it('may be two certificates of which none issued the other', async () => {
-    const { verify } = await importKeys({
-      ...SETTINGS,
-      ...RS256,
-      JWT_PUBLIC_KEY: `${CERTIFICATE}\n${AUTHORITY}`,
-    });
+  it.each([
+    ['two keys', [CERTIFICATE, AUTHORITY]],
+    ['one key under two names', RENAMED],
+  ])('may be two certificates of which none issued the other: %s', async (_what, pems) => {
+    const { verify } = await importKeys({ ...SETTINGS, ...RS256, JWT_PUBLIC_KEY: pems.join('\n') });
     expect(await verify({ signed: 'a.b', signature: 'AAAA', kid: undefined })).toBe(false);
   });
 });
