@@ -17,7 +17,7 @@ import {
 import { sendersTexts } from '../linking/find-link.ts';
 import { acceptMessages, maskMessage } from '../message/arrival.ts';
 import { answersQuestion, guardedText } from '../message/guard.ts';
-import { guardUser } from '../message/keys.ts';
+import { platformUser } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
 import { addLazyMember } from '../process/lazy-member.ts';
 import { maskTokens } from '../settings/secret.ts';
@@ -211,7 +211,7 @@ async function screen(
 
 async function toGuardedMessage(arrived: ArrivedMessage, services: Services): Promise<GuardedMessage> {
   const { message, session_id, platform, message_id, sent_at } = arrived;
-  const user = guardUser({ platform, user_id: message.user_id, person: null, address: null });
+  const user = platformUser(platform, message.user_id);
   const text = await guardedText(message, session_id, services);
   return { user, session_id, text, message_id, sent_at };
 }

@@ -3,7 +3,7 @@ import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-mes
 import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
 import { RecentMap } from '../../channel/recent-map.ts';
 import { AgentdError } from '../errors.ts';
-import { guardUser } from '../message/keys.ts';
+import { platformUser } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { NewInboxMessage } from '../store/inbox/inbox.ts';
@@ -65,7 +65,7 @@ async function isBlocked(
   user_id: string | undefined,
 ): Promise<boolean> {
   if (!settings.LOOP_GUARD_ENABLED || user_id === undefined) return false;
-  return store.guard.isBlocked(guardUser({ platform, user_id, person: null, address: null }));
+  return store.guard.isBlocked(platformUser(platform, user_id));
 }
 
 /** Maximum number of hints for one reader within a minute; `HOUR` is the maximum within an hour. */

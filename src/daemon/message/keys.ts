@@ -108,6 +108,11 @@ export function guardUser(sender: Omit<GuardUser, 'key'>): GuardUser {
   return { ...sender, key: JSON.stringify([sender.platform, ...senderKey(sender)]) };
 }
 
+/** The user of a platform, which has verified the id. */
+export function platformUser(platform: string, user_id: string): GuardUser {
+  return guardUser({ platform, user_id, person: null, address: null });
+}
+
 /** The key of a user, without the platform, because web channels share a user's Idempotency-Keys. */
 function senderKey({
   user_id,

@@ -132,8 +132,8 @@ function replyToAsked(turn: Turn): Pick<TurnChanges, 'reply_to_asked'> {
   const principal = identifyConfirmer(turn);
   if (principal === null || begun.pending.length + begun.lapsed.length === 0) return {};
   const question_id = open && toQuestionId(open.actions[0]);
-  const isRepeated = open !== null && question_id !== null && asked?.pending.length === 0;
-  const repeats = isRepeated ? { question_id, counts: open.counts } : null;
+  const isRepeated = asked?.pending.length === 0;
+  const repeats = open && question_id && isRepeated ? { question_id, counts: open.counts } : null;
   // The reply of a stopped run says nothing about it. If the reply asks something else, that replaces it.
   const withdraws = stopped || asked !== null ? null : question_id;
   const sent_by = outlet.leaves === null ? turn_id : null;

@@ -27,7 +27,7 @@ import {
 } from './unavailable.ts';
 import { isAlive, ownDoc } from './version.ts';
 
-/** How many documents, and how many positions of documents, a scan reads at once. It blocks the event loop so long. */
+/** How many documents, and how many positions of documents, a scan reads at once: meanwhile, nothing else runs. */
 const SCANNED = 200;
 const POSITIONS = 2000;
 
