@@ -1,5 +1,6 @@
 import { isOnlyProvider } from '../agent/llm/provider-needs.ts';
 import { loadAgent, runtimeName } from '../agent/load.ts';
+import { NOTHING_OF_A_PROVIDER, splitModelName } from '../agent/model-servers.ts';
 import type { RecordedRun } from '../agent/recording.ts';
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Log } from '../process/log.ts';
@@ -38,7 +39,7 @@ const COMPATIBLE = 'openai';
 
 /**
  * The settings of a replayed run. The fallback model is not used: it would answer for another model than the one that
- * is tried. A model of another provider than that of AGENT_MODEL gets neither its address nor its key.
+ * is tried. A model of another provider than that of AGENT_MODEL gets neither its address nor its key, options and headers.
  */
 export function replaySettings(settings: Settings, { model, instructions }: ReplayChanges): Settings {
   const changed = {
@@ -47,25 +48,31 @@ export function replaySettings(settings: Settings, { model, instructions }: Repl
     AGENT_FALLBACK_MODEL: undefined,
   };
   if (model === undefined) return changed;
-  const before = settings.AGENT_BASE_URL === undefined ? parsePrefix(settings.AGENT_MODEL) : null;
-  const own = parsePrefix(model);
+  const before = settings.AGENT_BASE_URL === undefined ? parseProvider(settings.AGENT_MODEL) : null;
+  const own = parseProvider(model);
   // A name with a colon may also be a model of the server at AGENT_BASE_URL.
   const isElsewhere = settings.AGENT_BASE_URL === undefined || isOnlyProvider(own ?? '');
   const leaves = own !== null && own !== before && isElsewhere;
   return {
     ...changed,
-    ...(leaves ? { AGENT_BASE_URL: undefined, AGENT_API_KEY: undefined } : {}),
+    ...(leaves ? { ...NOTHING_OF_A_PROVIDER, AGENT_BASE_URL: undefined } : {}),
     AGENT_MODEL: model,
     AGENT_RUNTIME: 'llm',
   };
 }
 
 function findProvider(model: string | undefined, base_url: string | undefined): string | null {
-  return base_url !== undefined && model !== undefined ? COMPATIBLE : parsePrefix(model);
+  return base_url !== undefined && model !== undefined ? COMPATIBLE : parseProvider(model);
 }
 
-function parsePrefix(model = ''): string | null {
-  return /^([a-z][a-z0-9-]*):./.exec(model)?.[1] ?? null;
+function parseProvider(model: string | undefined): string | null {
+  return splitModelName(model)?.provider ?? null;
+}
+
+/** The name that recordings use for a provider: that of its vendor, which is the scope of a package that it publishes. */
+function nameInRecordings(provider: string | null): string | null {
+  const [, scope, name] = /^@([^/]+)\/(.+)$/.exec(provider ?? '') ?? [];
+  return (scope === 'ai-sdk' ? name : scope) ?? provider;
 }
 
 /**
@@ -82,7 +89,7 @@ export function newProvider(
   const provider = findProvider(settings.AGENT_MODEL, settings.AGENT_BASE_URL);
   const isKnown =
     settings.AGENT_BASE_URL === configured.AGENT_BASE_URL &&
-    model_calls.some((call) => call.provider === provider);
+    model_calls.some((call) => call.provider === nameInRecordings(provider));
   return isKnown ? null : provider;
 }
 

@@ -28,7 +28,33 @@ export interface ModelChoice {
   names: { model: string; base_url: string; key: string };
   /** Whether `base_url` is the address of the first model's server, because the model has no address of its own. */
   inherits_base_url: boolean;
+  /** Whether it is the server or the provider of the first model: another one must not get what is for that one. */
+  is_same_server: boolean;
 }
+
+/** A provider and its model: `anthropic:…`, or a package with its scope and a model. */
+const PROVIDER_MODEL = /^([a-z][a-z0-9-]*|@[a-z0-9._-]+\/[a-z0-9._-]+):(.+)$/;
+
+/**
+ * The provider that the name of a model names, and what it calls the model. Null if the name names none. With a colon, it
+ * may nevertheless be a model of the server at AGENT_BASE_URL (`llama3:8b`).
+ */
+export function splitModelName(name: string | undefined): { provider: string; model: string } | null {
+  const [, provider, model] = PROVIDER_MODEL.exec(name ?? '') ?? [];
+  return provider === undefined || model === undefined ? null : { provider, model };
+}
+
+/** Whether two names of models name the same provider, or both name none. */
+export function nameSameProvider(one: string | undefined, other: string | undefined): boolean {
+  return splitModelName(one)?.provider === splitModelName(other)?.provider;
+}
+
+/** The settings of a model of another provider: what is for the first one must not be sent to it. */
+export const NOTHING_OF_A_PROVIDER = {
+  AGENT_API_KEY: undefined,
+  AGENT_PROVIDER_OPTIONS: undefined,
+  AGENT_PROVIDER_HEADERS: undefined,
+};
 
 /** The model and the fallback model. The fallback is null if there is none, or if it is `builtin`. */
 export function chooseModels(settings: ModelSettings): { first: ModelChoice; fallback: ModelChoice | null } {
@@ -38,19 +64,24 @@ export function chooseModels(settings: ModelSettings): { first: ModelChoice; fal
     key: settings.AGENT_API_KEY,
     names: { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL', key: 'AGENT_API_KEY' },
     inherits_base_url: false,
+    is_same_server: true,
   };
   const { AGENT_FALLBACK_MODEL: model, AGENT_FALLBACK_BASE_URL: own } = settings;
   if (model === undefined || model === BUILTIN) return { first, fallback: null };
+  const is_same_server =
+    own === undefined && (first.base_url !== undefined || nameSameProvider(model, first.model));
   const fallback = {
     model,
     base_url: own ?? first.base_url,
-    key: settings.AGENT_FALLBACK_API_KEY ?? first.key,
+    // An address of its own is the operator's choice, and so is the key that is sent there.
+    key: settings.AGENT_FALLBACK_API_KEY ?? (is_same_server || own !== undefined ? first.key : undefined),
     names: {
       model: 'AGENT_FALLBACK_MODEL',
       base_url: 'AGENT_FALLBACK_BASE_URL',
       key: 'AGENT_FALLBACK_API_KEY',
     },
     inherits_base_url: own === undefined,
+    is_same_server,
   };
   return { first, fallback };
 }

@@ -1,6 +1,6 @@
 import type { AgentRuntime } from '../../agent/index.ts';
 import { type LoadSettings, loadAgent, runtimeName } from '../agent/load.ts';
-import { BUILTIN } from '../agent/model-servers.ts';
+import { BUILTIN, NOTHING_OF_A_PROVIDER, nameSameProvider } from '../agent/model-servers.ts';
 import type { Log } from '../process/log.ts';
 import { nearest } from '../settings/nearest.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
@@ -60,18 +60,9 @@ export function mergeSettings<Given extends LoadSettings>(
   }
   if (model === BUILTIN) return { ...own, AGENT_RUNTIME: BUILTIN };
   // The key and the headers of one provider must not be sent to another one, which takes its key from its variable.
-  const isSameServer = AGENT_BASE_URL !== undefined || parseProvider(model) === parseProvider(AGENT_MODEL);
+  const isSameServer = AGENT_BASE_URL !== undefined || nameSameProvider(model, AGENT_MODEL);
   if (isSameServer) return { ...own, AGENT_MODEL: model };
-  const others = {
-    AGENT_API_KEY: undefined,
-    AGENT_PROVIDER_OPTIONS: undefined,
-    AGENT_PROVIDER_HEADERS: undefined,
-  };
-  return { ...own, ...others, AGENT_MODEL: model };
-}
-
-function parseProvider(model: string | undefined): string | undefined {
-  return model?.includes(':') ? model.slice(0, model.indexOf(':')) : undefined;
+  return { ...own, ...NOTHING_OF_A_PROVIDER, AGENT_MODEL: model };
 }
 
 /** The problem at the location where the operator has written the value. */

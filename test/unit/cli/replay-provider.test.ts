@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newProvider, replaySettings } from '../../../src/daemon/admin/replay.ts';
+import { newProvider, providerChange, replaySettings } from '../../../src/daemon/admin/replay.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
@@ -10,7 +10,14 @@ const SERVER = settings({
   AGENT_API_KEY: new Secret('key-of-the-server'),
   AGENT_FALLBACK_MODEL: 'small',
 });
-const HOSTED = settings({ AGENT_MODEL: 'openai:large', AGENT_API_KEY: new Secret('key-of-openai') });
+const HOSTED = settings({
+  AGENT_MODEL: 'openai:large',
+  AGENT_API_KEY: new Secret('key-of-openai'),
+  AGENT_PROVIDER_OPTIONS: '{"baseURL": "https://gateway.example.com"}',
+  AGENT_PROVIDER_HEADERS: new Secret('{"X-Gateway-Key": "key-of-the-gateway"}'),
+});
+/** Settings that only the server or the provider of the model may get. */
+const OWN = ['AGENT_BASE_URL', 'AGENT_API_KEY', 'AGENT_PROVIDER_OPTIONS', 'AGENT_PROVIDER_HEADERS'] as const;
 const recordedBy = (...providers: (string | undefined)[]) => ({
   model_calls: providers.map((provider) => ({
     ...{ model: 'm', provider, prompt: null, output: '', input_tokens: 0, output_tokens: 0 },
@@ -27,16 +34,21 @@ describe('the settings of a replay', () => {
       expect(replaySettings(SERVER, { model })).toMatchObject({
         ...{ AGENT_MODEL: model, AGENT_BASE_URL: SERVER.AGENT_BASE_URL, AGENT_API_KEY: SERVER.AGENT_API_KEY },
       });
-    expect(replaySettings(HOSTED, { model: 'openai:small' }).AGENT_API_KEY).toBe(HOSTED.AGENT_API_KEY);
+    expect(replaySettings(HOSTED, { model: 'openai:small' })).toMatchObject({
+      ...HOSTED,
+      AGENT_MODEL: 'openai:small',
+    });
   });
 
   it.each([
-    ['a server', SERVER],
-    ['a provider', HOSTED],
-  ])('give the key of %s to no other provider', (_, from) => {
-    const changed = replaySettings(from, { model: 'anthropic:claude' });
-    expect(changed).toMatchObject({ AGENT_MODEL: 'anthropic:claude', AGENT_RUNTIME: 'llm' });
-    expect([changed.AGENT_API_KEY, changed.AGENT_BASE_URL]).toEqual([undefined, undefined]);
+    ['a server', SERVER, 'anthropic:claude'],
+    ['a provider', HOSTED, 'anthropic:claude'],
+    ['a provider', HOSTED, '@vendor/ai-sdk-provider:large'],
+    ['a package', { ...HOSTED, AGENT_MODEL: '@vendor/ai-sdk-provider:large' }, 'openai:large'],
+  ])('give nothing that is for %s to another provider', (_, from, model) => {
+    const changed = replaySettings(settings({ ...HOSTED, ...from }), { model });
+    expect(changed).toMatchObject({ AGENT_MODEL: model, AGENT_RUNTIME: 'llm' });
+    for (const name of OWN) expect(changed[name], name).toBeUndefined();
   });
 });
 
@@ -49,6 +61,15 @@ describe('the provider to ask about', () => {
     expect(ask(HOSTED, undefined, 'openai')).toBeNull();
     expect(ask(HOSTED, 'anthropic:claude', 'openai')).toBe('anthropic');
     expect(ask(SERVER, undefined)).toBe('openai');
+  });
+
+  it('is also one that is named with its package', () => {
+    const vendor = '@vendor/ai-sdk-provider';
+    expect(ask(HOSTED, `${vendor}:large`, 'openai')).toBe(vendor);
+    expect(ask(HOSTED, '@other/openai:large', 'openai')).toBe('@other/openai');
+    expect(ask(HOSTED, `${vendor}:large`, 'vendor')).toBeNull();
+    expect(ask(HOSTED, '@ai-sdk/openai:large', 'openai')).toBeNull();
+    expect(providerChange(HOSTED, `${vendor}:large`)).toBe(vendor);
   });
 
   it('is OpenAI itself if a compatible server made the recording', () => {

@@ -9,7 +9,7 @@ import {
 } from 'ai';
 import { ConfigurationError, misconfigured } from '../../settings/problem.ts';
 import { revealAll, type Secret } from '../../settings/secret.ts';
-import { chooseModels, type ModelChoice, type ModelSettings } from '../model-servers.ts';
+import { chooseModels, type ModelChoice, type ModelSettings, splitModelName } from '../model-servers.ts';
 import { NO_PROVIDER_SETTINGS, type ProviderSettings, readProviderSettings } from '../provider-settings.ts';
 import { streamOfCompletion } from './completion-stream.ts';
 import { isOnlyProvider, unmetNeeds } from './provider-needs.ts';
@@ -35,12 +35,9 @@ export interface ChosenModels {
 export async function loadModels(settings: ModelSettings): Promise<ChosenModels> {
   const { first, fallback } = chooseModels(settings);
   const provider = readProviderSettings(settings);
-  // Another server must not get the headers of the first one.
-  const isSameServer =
-    fallback?.inherits_base_url && parseProvider(fallback.model) === parseProvider(first.model);
   const loading = [
     loadModel(first, provider),
-    fallback && loadModel(fallback, isSameServer ? provider : NO_PROVIDER_SETTINGS),
+    fallback && loadModel(fallback, fallback.is_same_server ? provider : NO_PROVIDER_SETTINGS),
   ] as const;
   const loaded = await Promise.allSettled(loading);
   const reasons = loaded.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
@@ -67,26 +64,20 @@ async function loadModel(choice: ModelChoice, settings: ProviderSettings): Promi
   const { model: name, base_url, names } = choice;
   if (name === undefined)
     throw misconfigured(names.model, 'is not set', 'the name of a model, or provider:model');
-  const [, provider, model] = PROVIDER_MODEL.exec(name) ?? [];
+  const named = splitModelName(name);
   if (base_url !== undefined) {
-    if (provider !== undefined && isOnlyProvider(provider)) throw providerAtAddress(name, provider, choice);
+    if (named !== null && isOnlyProvider(named.provider))
+      throw providerAtAddress(name, named.provider, choice);
     return complete(await compatible(name, base_url, choice, settings), settings);
   }
-  if (provider === undefined || model === undefined) {
+  if (named === null) {
     throw misconfigured(
       names.model,
       `is \`${name}\`, which names no provider`,
       `provider:model, or ${names.base_url} set as well`,
     );
   }
-  return complete(await fromPackage(provider, model, choice, settings), settings);
-}
-
-/** A provider and its model: `anthropic:…`, or a package with its scope and a model. */
-const PROVIDER_MODEL = /^([a-z][a-z0-9-]*|@[a-z0-9._-]+\/[a-z0-9._-]+):(.+)$/;
-
-function parseProvider(model: string | undefined): string | undefined {
-  return PROVIDER_MODEL.exec(model ?? '')?.[1];
+  return complete(await fromPackage(named.provider, named.model, choice, settings), settings);
 }
 
 /** Adds what every model gets: the options of each call, and the removal of its reasoning. */

@@ -42,7 +42,7 @@ export const AGENT_RECORDS = {
   ),
   AGENT_FALLBACK_API_KEY: text(
     { reload: true, secret: true },
-    'Key for the server of the fallback model. If unset, AGENT_API_KEY.',
+    'Key for the server of the fallback model. If unset, AGENT_API_KEY, but not for another provider than that of AGENT_MODEL.',
   ),
   AGENT_EVAL_MODEL: text(
     'Judges the rubrics of `agentd eval`. A model of the server at AGENT_BASE_URL, or `provider:model`.',

@@ -31,17 +31,22 @@ const EVENTS = [
 
 let received: Received[];
 let redirects: boolean;
+/** The model that is overloaded. */
+let down: string | null;
 let server: Server;
 let baseURL: string;
 
 beforeEach(async () => {
   received = [];
   redirects = false;
+  down = null;
   server = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk) => (text += chunk));
     request.on('end', () => {
       received.push({ url: request.url, headers: request.headers, body: JSON.parse(text || '{}') });
+      if (received.at(-1)?.body.model === down)
+        return void response.writeHead(503, { 'retry-after': '0' }).end();
       if (redirects) return void response.writeHead(307, { location: `${baseURL}/elsewhere` }).end();
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const event of EVENTS) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
@@ -106,17 +111,39 @@ it('a package with a scope of its own is found by its whole name, and a missing 
   ]);
 });
 
-it('the fallback of another provider gets neither the options nor the headers of the first one', async () => {
-  await expect(
-    createLlm(
-      settings({
-        AGENT_FALLBACK_MODEL: 'small',
-        AGENT_FALLBACK_BASE_URL: baseURL,
-        AGENT_PROVIDER_HEADERS: new Secret('{"X-Team": "shop"}'),
-      }),
-      collectLog().log,
-    ),
-  ).resolves.toBeDefined();
+/** The headers of the request to the fallback model. */
+async function headersOfFallback(changes: Partial<LlmSettings>): Promise<IncomingHttpHeaders | undefined> {
+  down = changes.AGENT_MODEL ?? 'claude-test';
+  const headers = new Secret('{"X-Team": "shop"}');
+  const runtime = await createLlm(
+    settings({ AGENT_PROVIDER_HEADERS: headers, ...changes }),
+    collectLog().log,
+  );
+  // The server speaks the language of another provider than the fallback model, but only the request matters.
+  await replyOf(runtime.run(agentTurn())).catch(() => undefined);
+  return received.find(({ body }) => body.model === changes.AGENT_FALLBACK_MODEL)?.headers;
+}
+
+it('the fallback at another address does not get the headers of the first model', async () => {
+  const headers = await headersOfFallback({
+    AGENT_FALLBACK_MODEL: 'small',
+    AGENT_FALLBACK_BASE_URL: baseURL,
+  });
+  expect(headers).toBeDefined();
+  expect(headers).not.toHaveProperty('x-team');
+});
+
+it('the fallback on the server of the first model gets its headers, also if the names have colons', async () => {
+  const changes = { AGENT_BASE_URL: baseURL, AGENT_PROVIDER_OPTIONS: undefined };
+  const models = { AGENT_MODEL: 'llama3:8b', AGENT_FALLBACK_MODEL: 'mistral:7b' };
+  expect(await headersOfFallback({ ...changes, ...models })).toHaveProperty('x-team', 'shop');
+});
+
+it('the fallback of another provider needs a key of its own', async () => {
+  const changes = { AGENT_MODEL: 'gateway:any/large', AGENT_FALLBACK_MODEL: 'anthropic:claude-test' };
+  expect(await problemsOf(changes)).toEqual([
+    expect.stringContaining('AGENT_FALLBACK_API_KEY is not set, but `anthropic:claude-test` needs it'),
+  ]);
 });
 
 it.each([
