@@ -17,7 +17,7 @@ export interface Bearer {
 export class CallBearers {
   /** Whether default credentials were handed out. */
   usedDefault = false;
-  /** Everything secret that requests carry: the fixed headers of the source, and the tokens that were handed out. */
+  /** Everything secret that the source knows: what its entry gives it, and the tokens that were handed out. */
   readonly secrets: Secret[];
   readonly #tool: Tool;
   readonly #credential: CallCredential;
@@ -34,7 +34,7 @@ export class CallBearers {
     this.#credential = credential;
     this.#call = call;
     this.#access = access;
-    this.secrets = Object.values(tool.source.target?.headers ?? {});
+    this.secrets = [...tool.source.secrets];
   }
 
   /**

@@ -13,7 +13,7 @@ import type { CredentialPolicy, SourceTarget, ToolSourceInfo } from './tool.ts';
 export function describeSource(entry: SourceEntry, api_base_url: string | undefined): ToolSourceInfo {
   if (entry.kind === 'module') {
     const target = apiTarget(api_base_url, entry.credential);
-    return frozen({ name: entry.module, kind: 'module', origin: toOrigin(target), target, foreign: false });
+    return ownSource(entry.module, 'module', target);
   }
   const target = toTarget(entry, api_base_url);
   return frozen({
@@ -22,13 +22,17 @@ export function describeSource(entry: SourceEntry, api_base_url: string | undefi
     origin: toOrigin(target),
     target,
     foreign: target?.is_api !== true,
+    secrets: frozen([...Object.values(target?.headers ?? {}), ...(entry.secrets ?? [])]),
   });
 }
 
 /** The source of the tools that are part of the daemon. */
 export function builtInSource(api_base_url: string | undefined): ToolSourceInfo {
-  const target = apiTarget(api_base_url);
-  return frozen({ name: 'built-in', kind: 'built-in', origin: toOrigin(target), target, foreign: false });
+  return ownSource('built-in', 'built-in', apiTarget(api_base_url));
+}
+
+function ownSource(name: string, kind: 'built-in' | 'module', target: SourceTarget | null): ToolSourceInfo {
+  return frozen({ name, kind, origin: toOrigin(target), target, foreign: false, secrets: frozen([]) });
 }
 
 /** The business API itself. */

@@ -1,3 +1,4 @@
+import type { Secret } from '../settings/secret.ts';
 import type { CredentialForm } from './downstream/credential-form.ts';
 import type { CredentialPolicy, Effect, ToolPolicy } from './tool.ts';
 
@@ -22,6 +23,8 @@ export interface SourcePolicy {
   /** Headers that are sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly exchange?: ExchangeEntry;
+  /** The secrets that the entry lists. They may be a part of a header, or of the environment of a program. */
+  readonly secrets?: readonly Secret[];
 }
 
 interface NamedEntry extends Entry, SourcePolicy {

@@ -106,6 +106,8 @@ export interface ToolSourceInfo {
    * get its memories only if they search for them.
    */
   readonly foreign: boolean;
+  /** What its answers must not show: its fixed headers, and the secrets that its entry lists. */
+  readonly secrets: readonly Secret[];
 }
 
 /** Where the requests of a source go, and which credentials may go there. */

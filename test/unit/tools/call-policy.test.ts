@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../src/agent/index.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { ToolProgress } from '../../../src/daemon/tools/perform-call.ts';
 import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
@@ -386,6 +387,22 @@ describe('the part of an answer that is shown', () => {
     api.misbehave('/echo', { status: 200, body: `{"you":"${key.replaceAll('/', '\\/')}"}` });
     expect(await shown(echo)).toEqual({ raw: { you: '[token]' }, own: 'said [token]' });
     expect(api.seen('/echo')[0]?.headers['x-api-key']).toBe(key);
+  });
+
+  test('masks a secret that is a part of a fixed header, also as it is written in an address', async () => {
+    const key = 'key/with+slashes==';
+    const encoded = encodeURIComponent(key);
+    const forms = [`Bearer ${key}`, `the key ${key}`, `/?key=${encoded}`, `/?key=${encoded.toLowerCase()}`];
+    const source = sourceOf(
+      { base_url: api.url, headers: { Authorization: `Bearer ${key}` }, secrets: [new Secret(key)] },
+      api.url,
+    );
+    expect(await shown(answering(forms, { source, credentials: 'none' }))).toEqual([
+      '[token]',
+      'the key [token]',
+      '/?key=[token]',
+      '/?key=[token]',
+    ]);
   });
 });
 

@@ -256,11 +256,16 @@ export function maskEchoed(text: string, secrets: readonly Secret[]): string {
   return masked;
 }
 
-/** The secret itself. Of a token also its signature: an API may echo a token in parts, and the others are only claims. */
+/**
+ * The secret itself, and as it is written in an address. Of a token also its signature: an API may echo a token in parts,
+ * and the others are only claims.
+ */
 function listSecretParts(secret: Secret): string[] {
   const value = secret.reveal();
+  const encoded = encodeURIComponent(value.toWellFormed());
+  const forms = new Set([value, encoded, encoded.replaceAll(/%../g, (code) => code.toLowerCase())]);
   const [, , signature, ...further] = value.split('.');
-  return signature === undefined || further.length > 0 ? [value] : [value, signature];
+  return signature === undefined || further.length > 0 ? [...forms] : [...forms, signature];
 }
 
 function parse(

@@ -12,6 +12,7 @@ import {
 } from '../../../../src/daemon/settings/configure/configure.ts';
 import { settingsSchema } from '../../../../src/daemon/settings/json-schema.ts';
 import { settingGroups } from '../../../../src/daemon/settings/reference.ts';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import type { SourceEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import { capturedOutput } from '../../cli/captured-output.ts';
 import { placeWith, VALID } from '../place.ts';
@@ -132,6 +133,7 @@ tools:
         base_url: 'https://reports.example.org',
         credentials: 'exchange',
         headers: { 'X-Api-Key': 'key-k-1', 'X-Plain': 'plain' },
+        secrets: [expect.any(Secret), expect.any(Secret)],
         exchange: {
           url: 'https://login.example.org/token',
           client_id: 'agentd',
@@ -148,6 +150,7 @@ tools:
         credentials: 'user',
         list_credentials: 'headers',
         headers: { Authorization: 'Bearer k-1' },
+        secrets: [expect.any(Secret)],
         timeout_seconds: 300,
         tools: { search: { effect: 'read' } },
       },
@@ -158,6 +161,7 @@ tools:
         name: 'local',
         credentials: 'none',
         headers: {},
+        secrets: [expect.any(Secret)],
         timeout_seconds: 20,
         tools: { run: {} },
       },
@@ -167,6 +171,12 @@ tools:
         module: './tools/refund.ts',
         folder: place.cwd,
       },
+    ]);
+    const secrets = tools.flatMap((entry) => ('secrets' in entry ? [entry.secrets] : []));
+    expect(secrets.map((listed) => listed?.map((secret) => secret.reveal()))).toEqual([
+      ['k-1', 'c-3'],
+      ['k-1'],
+      ['t-2'],
     ]);
     expect(effective.filter(({ record }) => record.name.startsWith('SHOP_'))).toMatchObject([
       { record: { name: 'SHOP_KEY' }, source: 'environment', shown: '[secret]' },

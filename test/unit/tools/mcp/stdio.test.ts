@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import {
   clientWith,
   mcpSource,
@@ -10,6 +11,7 @@ import {
   type SourceWanted,
   send,
 } from '../../../support/mcp-source.ts';
+import { bindOne } from '../../../support/tools.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const SOURCE = join(import.meta.dirname, '../../../fixtures/mcp-program.ts');
@@ -44,7 +46,7 @@ const resultOf = async (query: string) => {
 describe('a running MCP server that is a program', () => {
   beforeAll(async () => {
     process.env.AGENT_API_KEY = 'secret-of-the-daemon';
-    await start({ SHOP_KEY: 'its own', MODE: 'loud' });
+    await start({ SHOP_KEY: 'its own key', MODE: 'loud' }, { secrets: [new Secret('its own key')] });
     delete process.env.AGENT_API_KEY;
   });
   afterAll(() => test.source.stop());
@@ -55,8 +57,15 @@ describe('a running MCP server that is a program', () => {
   });
 
   it('gets PATH and the variables of its entry, and nothing else of the environment', async () => {
-    const environment = { PATH: process.env.PATH, SHOP_KEY: 'its own', MODE: 'loud' };
+    const environment = { PATH: process.env.PATH, SHOP_KEY: 'its own key', MODE: 'loud' };
     expect(JSON.parse(await resultOf('environment'))).toEqual(environment);
+  });
+
+  it('cannot tell the agent the secrets of its entry', async () => {
+    const { bound } = bindOne(test.tool('docs_search'));
+    const answer = await bound.call({ query: 'environment' });
+    expect(JSON.stringify(answer)).toContain('[token]');
+    expect(JSON.stringify(answer)).not.toContain('its own key');
   });
 
   it('is told that a call was cancelled, and its late answer reaches nobody', async () => {

@@ -15,6 +15,7 @@ import { ConfigNode, refuseRepeatedNames, withoutAbsent } from '../config-node.t
 import {
   type EntrySecrets,
   fillSecrets,
+  listedSecrets,
   RIGHT_EXCHANGE,
   readCredential,
   readEntrySecrets,
@@ -222,6 +223,7 @@ function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntry | und
     name,
     headers: {},
     credentials: 'none',
+    secrets: listedSecrets(secrets),
     tools,
     timeout_seconds,
   });

@@ -7,6 +7,7 @@ import {
 import type { ExchangeEntry, SourcePolicy, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isSecureAddress } from '../../addresses.ts';
+import type { Secret } from '../../secret.ts';
 import { CREDENTIAL, CREDENTIALS, EXCHANGE, SECRET_NAME } from '../../tools-schema.ts';
 import { findUrlProblem, rightUrl } from '../../value.ts';
 import { type ConfigNode, withoutAbsent } from '../config-node.ts';
@@ -38,7 +39,10 @@ export function readSourcePolicy(
   const credential = node.optional('credential', readCredential);
   const form = credential ?? BEARER;
   const credentials = readCredentials(node, destination, tools, { headers, byDefault, form });
-  return withoutAbsent<SourcePolicy>({ headers, credentials, credential, exchange });
+  return withoutAbsent<SourcePolicy>({
+    ...{ headers, credentials, credential, exchange },
+    secrets: listedSecrets(secrets),
+  });
 }
 
 /** Reads an http or https address without credentials or a fragment. */
@@ -63,6 +67,12 @@ export function readEntrySecrets(node: ConfigNode, values: SourceSecrets): Entry
     return [name];
   });
   return { listed, values };
+}
+
+/** The values of the secrets that an entry lists; undefined if it lists none. */
+export function listedSecrets({ listed, values }: EntrySecrets): Secret[] | undefined {
+  const secrets = listed.flatMap((name) => values.get(name) ?? []);
+  return secrets.length === 0 ? undefined : secrets;
 }
 
 /** The fixed headers of an entry, with its secrets filled in. */
