@@ -279,13 +279,13 @@ function parse(
   const masked = maskEchoed(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
   try {
     return parseExactly(masked);
-  } catch (cause) {
+  } catch {
     if (expects === 'text') return masked;
     // This may be the error page of a proxy in front of the API, so only the status matters.
     if (status < 200 || status >= 300) return null;
+    // Without the error of the parser as its cause, which quotes the answer: that may be a person's data.
     throw new DownstreamFailure('not_json', `${system} answered with something that is not JSON.`, {
       status,
-      cause,
     });
   }
 }

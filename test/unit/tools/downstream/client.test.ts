@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { createDownstream, DownstreamFailure } from '../../../../src/daemon/tools/downstream/client.ts';
@@ -66,6 +67,18 @@ test('an answer that is not JSON is a failure', async () => {
     reason: 'not_json',
     message: 'The business API answered with something that is not JSON.',
   });
+});
+
+test('an answer that is not JSON is not quoted in the error, which is logged', async () => {
+  const key = 'opaque-key';
+  for (const body of [key, `{"customer": Ada Lovelace`]) {
+    api.misbehave('/users', { status: 200, body });
+    const failure = await client()
+      .send(look)
+      .catch((error: unknown) => error);
+    expect(inspect(failure)).toContain('not JSON');
+    expect(inspect(failure)).not.toMatch(/opaque|Ada/);
+  }
 });
 
 test('an empty body is returned as null', async () => {
