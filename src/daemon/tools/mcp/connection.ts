@@ -20,8 +20,11 @@ import { WatchedTransport } from './watched-transport.ts';
 const ANSWER_MS = 10_000;
 const MAX_PAGES = 20;
 const MAX_TOOLS = 1_000;
-/** Maximum length of a server's text in the refusal of a request, in characters. */
-const MAX_WORDS = 300;
+/**
+ * Maximum length of a server's text in the refusal of a request, in characters. It is longer than what is shown of it,
+ * so that no token in it is cut before it is masked.
+ */
+const MAX_SAID = 20_000;
 
 export type ListedTool = ListToolsResult['tools'][number];
 
@@ -95,8 +98,8 @@ async function openConnection(
         throw new McpFailure('mcp_timeout', 'The server did not answer in time.', { cause: error });
       const cause = findCause(transport, error);
       if (!MCPClientError.isInstance(cause)) throw cause;
-      const words = printable(cause.message).slice(0, MAX_WORDS).toWellFormed();
-      throw new McpFailure('mcp_refused', `The server refused the request: ${words}`);
+      const said = printable(cause.message.slice(0, MAX_SAID)).toWellFormed();
+      throw new McpFailure('mcp_refused', 'The server refused the request.', { said });
     } finally {
       limit.lift();
     }

@@ -26,16 +26,30 @@ export class McpFailure extends Error {
   readonly reason: McpFailureReason;
   /** Whether the request may have been carried out. */
   readonly reached: boolean;
+  /**
+   * What the server said; empty if it said nothing. It may quote a token that was sent, so it is neither a part of the
+   * message nor a property, which could be logged.
+   */
+  readonly #said: string;
 
   constructor(
     reason: McpFailureReason,
     message: string,
-    { reached = true, ...options }: ErrorOptions & { reached?: boolean } = {},
+    { reached = true, said = '', ...options }: ErrorOptions & { reached?: boolean; said?: string } = {},
   ) {
     super(message, options);
     this.name = 'McpFailure';
     this.reason = reason;
     this.reached = reached;
+    this.#said = said;
+  }
+
+  /**
+   * The message with what the server said.
+   * @param shown the part of it that is shown. Default: all
+   */
+  inWords(shown: (said: string) => string = (said) => said): string {
+    return this.#said === '' ? this.message : `${this.message.replace(/\.$/, '')}: ${shown(this.#said)}`;
   }
 }
 
@@ -107,8 +121,8 @@ export function sentFailure(
     if (begun) return { outcome: 'answered', status, result: body };
   }
   if (error instanceof McpFailure) {
-    const { reason, message, reached } = error;
-    return { outcome: 'failed', reached: begun && reached, reason, message };
+    const { reason, reached } = error;
+    return { outcome: 'failed', reached: begun && reached, reason, message: error.inWords() };
   }
   if (!MCPClientError.isInstance(error)) return null;
   // The server refused the call itself.

@@ -30,7 +30,7 @@ import { StdioTransport } from './stdio-transport.ts';
 /** How often the daemon checks whether an administrator trusts a changed tool, ms. */
 const LOOK_FOR_TRUST_MS = 2_000;
 /** Maximum length of a server's text in the state of the source, in characters. */
-const MAX_WORDS = 200;
+const MAX_WORDS = 300;
 
 export interface McpSourceParts {
   clock: AlarmClock;
@@ -65,6 +65,8 @@ export class McpSource implements ToolSource {
   #list: readonly Tool[] = [];
   readonly #connector = new Connector();
   readonly #listingFetch: typeof globalThis.fetch;
+  /** The token of this service with which the tools were listed last. */
+  #listingToken: Secret | null = null;
   readonly #link: ServerLink;
   readonly #pool: ConnectionPool;
   #stopLooking: () => Promise<void> = () => Promise.resolve();
@@ -75,7 +77,12 @@ export class McpSource implements ToolSource {
     this.#parts = parts;
     this.#log = parts.log.child({ source: entry.name });
     const { clock, exchange } = parts;
-    this.#listingFetch = listingFetch(entry, info, exchange);
+    this.#listingFetch = listingFetch(entry, info, {
+      exchange,
+      sent: (token) => {
+        this.#listingToken = token;
+      },
+    });
     this.#link = new ServerLink({
       open: async ({ signal, toolsChanged }) => {
         const options = { clock, signal, toolsChanged };
@@ -125,12 +132,16 @@ export class McpSource implements ToolSource {
 
   /** The failure, with the words of the server if it answered. They might quote what was sent. */
   #describeFailure(failure: Error): string {
-    if (!(failure instanceof McpStatus)) return failure.message;
-    const sent = Object.values(this.#entry.headers).map((value) => new Secret(value));
-    const words = printable(maskTokens(maskEchoed(failure.body, sent)))
-      .trim()
-      .slice(0, MAX_WORDS)
-      .toWellFormed();
+    if (!(failure instanceof McpFailure)) return failure.message;
+    const ofListing = Object.values(this.#entry.headers).map((value) => new Secret(value));
+    const sent = [...ofListing, ...this.info.secrets, this.#listingToken ?? []].flat();
+    const shown = (said: string) =>
+      printable(maskTokens(maskEchoed(said, sent)))
+        .trim()
+        .slice(0, MAX_WORDS)
+        .toWellFormed();
+    if (!(failure instanceof McpStatus)) return failure.inWords(shown);
+    const words = shown(failure.body);
     return words === '' || words.startsWith('<') ? failure.message : `${failure.message} It said: ${words}`;
   }
 
@@ -364,7 +375,10 @@ function toSent({ result, needs }: CalledTool): Sent {
 function listingFetch(
   { name, headers: fixed, list_credentials }: McpEntry,
   { target }: ToolSourceInfo,
-  exchange: Pick<TokenExchange, 'ownToken' | 'refused'>,
+  {
+    exchange,
+    sent,
+  }: { exchange: Pick<TokenExchange, 'ownToken' | 'refused'>; sent: (token: Secret) => void },
 ): typeof globalThis.fetch {
   const settings = list_credentials === 'exchange' ? (target?.exchange ?? null) : null;
   const send = (request: Request, token: string | null) => {
@@ -381,7 +395,10 @@ function listingFetch(
       exchange.refused(token);
       return true;
     };
-    const sent = await sendRenewing({ obtain, renew }, (token) => send(request.clone(), token.reveal()));
-    return sent?.answer ?? new Response(null, { status: 401 });
+    const answered = await sendRenewing({ obtain, renew }, (token) => {
+      sent(token);
+      return send(request.clone(), token.reveal());
+    });
+    return answered?.answer ?? new Response(null, { status: 401 });
   };
 }

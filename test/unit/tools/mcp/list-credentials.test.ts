@@ -154,6 +154,44 @@ describe('an MCP server that refuses every request without a credential', () => 
       expect(test.source.state()).toMatchObject({ status: 'ok' });
     });
 
+    /** Refuses these requests with what was sent in them. */
+    function echo(...rpcs: string[]): void {
+      const { intercept } = server;
+      server.intercept = (request, http) => {
+        if (!rpcs.includes(request.rpc ?? '')) return intercept(request, http);
+        const { id } = JSON.parse(http.body) as { id: number };
+        const error = { code: -32603, message: `no access for ${request.authorization}` };
+        http.response.writeHead(200, { 'content-type': 'application/json' });
+        http.response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+        return true;
+      };
+    }
+
+    it('shows its own token to nobody if the server quotes it in a refusal', async () => {
+      echo('tools/list');
+      await start({ credentials: 'user', list_credentials: 'exchange', exchange: exchange() });
+      expect(test.source.state().detail).toBe('The server refused the request: no access for Bearer [token]');
+      expect(test.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+      expect(JSON.stringify(test.lines)).not.toContain('issued-');
+    });
+
+    it('shows the token of a person to nobody if the server quotes it in a refusal', async () => {
+      await start({ credentials: 'exchange', list_credentials: 'exchange', exchange: exchange() });
+      echo('initialize', 'server/discover');
+      const context = contextOf(sessionOf('s', 'user of s', ADA));
+      const { bound, logged } = bindOne(test.tool('docs_search'), {
+        ...{ context, access: accessTo(undefined), trace: context.trace },
+      });
+      expect(await bound.call({ query: 'x' })).toEqual({
+        ok: false,
+        message: 'The server refused the request: no access for Bearer [token]',
+      });
+      expect(logged.lines).toContainEqual(
+        expect.objectContaining({ msg: 'the call of an MCP server failed' }),
+      );
+      expect(JSON.stringify([logged.lines, context.trace.lines])).not.toContain('issued-');
+    });
+
     it('cannot be used while the authorization server gives no token, and says so', async () => {
       const nowhere = { ...exchange(), url: 'http://127.0.0.1:1/token' };
       await start({ credentials: 'user', list_credentials: 'exchange', exchange: nowhere });
