@@ -1,4 +1,5 @@
 import type { Pending } from './deliver.ts';
+import { hash } from './hash.ts';
 import type { Entry } from './transcript.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -133,17 +134,6 @@ export function randomId(): string {
 export function keptIn(text: string | null): Kept | null {
   const kept = attempt(() => JSON.parse(text ?? 'null') as Partial<Kept> | null);
   return typeof kept?.user_id === 'string' && Array.isArray(kept.entries) ? (kept as Kept) : null;
-}
-
-/** A hash of 52 bits. It only keeps names out of keys: whose a conversation is, its content says. */
-function hash(text: string): string {
-  let [one, two] = [0xdeadbeef, 0x41c6ce57];
-  for (const char of text) {
-    const code = char.codePointAt(0) as number;
-    one = Math.imul(one ^ code, 2654435761);
-    two = Math.imul(two ^ code, 1597334677);
-  }
-  return (one >>> 0).toString(36) + (two >>> 0).toString(36);
 }
 
 /** A browser may deny storage, or have no space left. The conversation then lasts only as long as its page. */

@@ -1,4 +1,5 @@
 import { jsonObject } from '../../../../src/channel/json-object.ts';
+import { hash } from './hash.ts';
 
 /** A token is renewed when less than this time remains, in ms (agentd-webchat(7)). */
 const RENEW_BEFORE_MS = 5 * 60 * 1000;
@@ -8,10 +9,13 @@ const ANSWER_WITHIN_MS = 10_000;
 /** Asks the site for the token of the person who is signed in. Null if nobody is signed in. */
 export type AskForToken = () => Promise<string | null | undefined> | string | null | undefined;
 
-/** Identifies the person of a token by issuer, tenant and subject, as one string. */
+/**
+ * Identifies the person of a token by issuer, tenant and subject, as one string. It is stored with the conversation, so
+ * of a token that names nobody it has a hash.
+ */
 export function identifyPerson(token: string | null): string | null {
   if (token === null) return null;
-  const { iss = '', tenant_id = '', sub = token } = decodeClaims(token);
+  const { iss = '', tenant_id = '', sub = hash(token) } = decodeClaims(token);
   return JSON.stringify([iss, tenant_id, sub]);
 }
 
