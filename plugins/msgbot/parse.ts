@@ -82,13 +82,13 @@ function ownCommand(written: Written, command: Command): Parsed {
   // `/start` and `/help` are answered only once, even if they are edited. A sign-in is answered again after an edit.
   if (written.edited !== null && command.name !== 'service_auth')
     return { kind: 'nothing', why: 'an edited command' };
-  const { id, user, place, forwarded } = written;
+  const { id, user, forwarded } = written;
   return {
     kind: 'command',
     command,
     place: toPlace(written),
     user_id: String(user),
-    inPrivate: place === 'private',
+    inPrivate: !isShared(written),
     forwarded,
     started: isStartWith(command) ? toMessage(written, `/start ${command.argument}`) : null,
     message: id,
@@ -119,7 +119,7 @@ function withoutWords(
 
 /** The message as the channel contract defines it. */
 function toMessage(written: Written, text: string): IncomingMessage {
-  const { chat, user, name, language, sent_at, place } = written;
+  const { chat, name, language, sent_at } = written;
   return {
     platform: 'msgbot',
     ...toSender(written),
@@ -127,14 +127,20 @@ function toMessage(written: Written, text: string): IncomingMessage {
     text,
     metadata: name === '' ? {} : { user_name: name },
     message_id: messageId(written),
-    // According to the documentation, a private chat has the same id as its person. If the ids differ, other people may
-    // read the chat.
-    shared: place === 'group' || chat !== user,
+    shared: isShared(written),
     reply_to: toPlace(written).reply_to,
     ...(written.forwarded ? { forwarded: true } : {}),
     ...(sent_at === null ? {} : { sent_at }),
     ...(language === null ? {} : { locale: language }),
   };
+}
+
+/**
+ * Whether other people may read the chat. According to the documentation, a private chat has the same id as its person.
+ * If the ids differ, it may be another kind of chat.
+ */
+function isShared({ place, chat, user }: Written): boolean {
+  return place === 'group' || chat !== user;
 }
 
 function toSender({ chat, topic, user }: Written): Pick<EditedMessage, 'user_id' | 'thread_id'> {

@@ -232,6 +232,11 @@ describe('an update with minimal data', () => {
     expect(parse({ message: { ...LEAST, from: { id: 5550112 } } }, BOT)).toMatchObject(
       message('hello', 'msgbot:5550111', { user_id: '5550112', shared: true }),
     );
+    expect(
+      parse({ message: { ...LEAST, text: '/service_auth eyJ', from: { id: 5550112 } } }, BOT),
+    ).toMatchObject({
+      ...{ kind: 'command', user_id: '5550112', inPrivate: false },
+    });
   });
 
   it.each([
