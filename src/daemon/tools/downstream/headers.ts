@@ -33,6 +33,7 @@ const OVERRIDES = new Set([
   'true-client-ip',
   'via',
   'x-act-as',
+  'x-apigateway-api-userinfo',
   'x-appengine-user-ip',
   'x-arr-clientcert',
   'x-auth-user',
@@ -42,7 +43,9 @@ const OVERRIDES = new Set([
   'x-cluster-client-ip',
   'x-credential-identifier',
   'x-custom-ip-authorization',
+  'x-endpoint-api-userinfo',
   'x-host',
+  'x-jwt-assertion',
   'x-method-override',
   'x-on-behalf-of',
   'x-path-info',
@@ -51,6 +54,7 @@ const OVERRIDES = new Set([
   'x-sudo',
   'x-url-scheme',
   'x-user-ip',
+  'x-userinfo',
   'x-webauth-user',
 ]);
 const OVERRIDE_PREFIXES = [
@@ -73,6 +77,7 @@ const OVERRIDE_PREFIXES = [
   'x-http-',
   'x-impersonate',
   'x-ms-client-principal',
+  'x-ms-token-',
   'x-original-',
   'x-originating-',
   'x-pomerium-',

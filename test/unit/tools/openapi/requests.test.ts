@@ -580,6 +580,8 @@ describe('the query and the headers of a request', () => {
     'X-Real-IP',
     ...['Cf-Access-Jwt-Assertion', 'Tailscale-User-Login', 'X-Pomerium-Jwt-Assertion', 'X-SSL-Client-S-DN'],
     ...['Ssl-Client-Cert', 'X-Client-Cert', 'X-ARR-ClientCert', 'X-Auth-User'],
+    ...['X-Userinfo', 'X-Apigateway-Api-Userinfo', 'X-Endpoint-API-UserInfo'],
+    ...['X-JWT-Assertion', 'X-MS-Token-AAD-Id-Token'],
     'True-Client-IP',
     'X-Client-IP',
     'X-Cluster-Client-IP',
