@@ -273,6 +273,18 @@ describe('an Idempotency-Key', () => {
     expect(answer.headers.get('idempotency-replayed')).toBe('true');
     expect(dictation.runs.filter((run) => run === 'stream first')).toHaveLength(1);
   });
+
+  it('gets the answer of the first message on the stream of a repeat', async () => {
+    const body = { user_id: 'ada', message: 'count 2' };
+    const { response, session_id } = (await post(daemon.url, body, { headers: key('stream-last') })).body;
+    const stream_id = await start(daemon.url, body, key('stream-last'));
+    const { events } = await readAll(daemon.url, stream_id);
+    expect(events[0]).toMatchObject({ event: 'stream_start', data: { stream_id, session_id } });
+    expect([said(events), events.at(-1)?.data]).toMatchObject([
+      response,
+      { stream_id, session_id, response },
+    ]);
+  });
 });
 
 describe('browsers of allowed origins', () => {

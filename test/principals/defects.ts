@@ -153,7 +153,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/stream/open-stream.ts',
-        from: "if (begun === 'by-another') await admitAgain(services, stream_id, request, { tokens, after });",
+        from: 'if (!hasBegun) await admitAgain(services, stream_id, request, { tokens, after });',
         to: '',
       },
     ],

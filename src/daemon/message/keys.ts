@@ -40,7 +40,8 @@ export function firstAnswer(
   services: Pick<Services, 'log'>,
 ): StoredAnswer {
   if (state.outcome === 'other_body') throw otherBody();
-  reportRepeat(turn, services);
+  // A request that opens the stream of a message is no repeat of the message.
+  if (turn.opened_by === undefined) reportRepeat(turn, services);
   if (state.outcome === 'running') throw stillRunning();
   refuseOthersAnswer(state.answer, person);
   return state.answer;

@@ -6,8 +6,7 @@ import type {
   StreamEvent,
 } from '../../channel/index.ts';
 import { otherBody, refuseOthersAnswer, stillRunning } from '../message/keys.ts';
-import type { StreamClaim } from '../store/claims/claims.ts';
-import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
+import type { KeyState } from '../store/idempotency.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import type { Ticket } from '../time/tickets.ts';
 import {
@@ -17,8 +16,7 @@ import {
   findStream,
   refuseForeignPage,
 } from './admit-reader.ts';
-import { EventWriter } from './event-writer.ts';
-import { completed, completionMetadata, numbered, started } from './events.ts';
+import { numbered, started } from './events.ts';
 import { enterReader } from './readers.ts';
 import { runStream } from './run-stream.ts';
 import { StopRequest } from './stop-stream.ts';
@@ -44,7 +42,7 @@ export async function openStream(
   const begins = stream.state === 'waiting' && request.method !== 'HEAD';
   // The ticket is taken before the token is checked, because the duration of the check varies.
   const ticket = begins ? services.sequencer.take(stream.start.session_id) : null;
-  let begun: Begun | null = null;
+  let hasBegun = false;
   let opened: OpenStream | null = null;
   let leave: (() => void) | null = null;
   try {
@@ -55,27 +53,24 @@ export async function openStream(
       signedIn,
       maxPerClient: max_readers_per_client,
     });
-    if (ticket) begun = await begin(plugin, services, admitted, request, ticket);
-    if (begun === 'by-another') await admitAgain(services, stream_id, request, { tokens, after });
+    if (ticket) {
+      hasBegun = await begin(plugin, services, admitted, request, ticket);
+      if (!hasBegun) await admitAgain(services, stream_id, request, { tokens, after });
+    }
     if (stream.state === 'ended' && after >= stream.last_event) return null;
     opened = { follow: (reader) => services.broadcaster.follow(stream_id, after, reader).finally(leave) };
     return opened;
   } finally {
-    if (begun !== 'run') ticket?.leave();
+    if (!hasBegun) ticket?.leave();
     if (opened === null) leave?.();
   }
 }
 
 /**
- * What a request that opened a stream has begun. `run`: a run, which releases the ticket. `replay`: the replay of an
- * earlier answer. `by-another`: nothing, because another request was faster.
- */
-type Begun = 'run' | 'replay' | 'by-another';
-
-/**
  * Begins the run of a stream. If several requests open the stream at the same time, only one begins the run; the others
  * read the stream if they are still allowed to. If the message was already answered under the same idempotency key,
- * perhaps on another channel with the same namespace, that answer is replayed.
+ * perhaps on another channel with the same namespace, the run gives that answer again.
+ * @returns false if another request was faster. Otherwise the run releases the ticket.
  */
 async function begin(
   plugin: ChannelPlugin,
@@ -83,14 +78,14 @@ async function begin(
   admitted: AdmittedReader,
   request: ChannelRequest,
   ticket: Ticket,
-): Promise<Begun> {
+): Promise<boolean> {
   const { stream, claimant } = admitted;
   const { streams } = services.store;
   const { stream_id } = stream;
   const known = await answeredElsewhere(services, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
     // If another request was faster, the running answer may be the run of this stream.
-    if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
+    if ((await streams.find(stream_id))?.state !== 'waiting') return false;
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
   if (known.outcome === 'done') refuseOthersAnswer(known.answer, claimant.owner);
@@ -100,19 +95,12 @@ async function begin(
     stop.close();
     throw error;
   });
-  if (claim === null || known.outcome === 'done') stop.close();
-  if (claim === null) return 'by-another';
-  const isReplay = known.outcome === 'done';
-  const work = isReplay
-    ? replay(plugin, services, claim, known.answer)
-    : runStream(plugin, services, {
-        admitted,
-        claim,
-        begun: first.length,
-        stop,
-        opened_by: request.id,
-        ticket,
-      });
+  if (claim === null) {
+    stop.close();
+    return false;
+  }
+  const opened = { admitted, claim, begun: first.length, stop, opened_by: request.id, ticket };
+  const work = runStream(plugin, services, opened);
   services.running.add(work);
   services.streaming.add(work);
   // `work` never rejects.
@@ -120,7 +108,7 @@ async function begin(
     services.running.delete(work);
     services.streaming.delete(work);
   });
-  return isReplay ? 'replay' : 'run';
+  return true;
 }
 
 /**
@@ -139,30 +127,4 @@ async function answeredElsewhere(
 ): Promise<KeyState | { outcome: 'new' }> {
   if (idempotency_key === null) return { outcome: 'new' };
   return services.store.idempotency.look(idempotency_key, fingerprint);
-}
-
-/** Writes an earlier answer to the stream. Never rejects. */
-async function replay(
-  { name }: ChannelPlugin,
-  { store: { streams }, clock, log, observer }: StreamServices,
-  claim: StreamClaim,
-  { turn_id, session_id, response, confirmation = null, receipts }: StoredAnswer,
-): Promise<void> {
-  const { stream_id } = claim;
-  observer.messageEnded(name, 'replayed');
-  try {
-    const answer = completed(
-      { stream_id, session_id, response, ...completionMetadata(turn_id ?? null) },
-      { confirmation, receipts: receipts ?? null },
-      response,
-    );
-    const events = [started({ stream_id, session_id }), ...answer];
-    try {
-      await new EventWriter({ streams, claim, clock, log }).end(events);
-    } finally {
-      await streams.release(claim);
-    }
-  } catch (error) {
-    log.warn({ err: error }, 'an earlier answer could not be replayed on its stream');
-  }
 }
