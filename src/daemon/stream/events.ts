@@ -25,40 +25,9 @@ interface Completion extends Start {
   metadata?: { message_id: string };
 }
 
-/** The member `metadata` of a completion. */
-export function completionMetadata(turn_id: string | null): Pick<Completion, 'metadata'> {
-  return turn_id === null ? {} : { metadata: { message_id: turn_id } };
-}
-
 /** The first event of an answer, which is sent when its session is known. */
 export function started(data: Start): StreamEventData {
   return { event: 'stream_start', data };
-}
-
-/** What web clients get with a reply. Null if there is none. */
-interface Extras {
-  confirmation: Confirmation | null;
-  receipts: Receipts | null;
-}
-
-/**
- * The events at the end of an answer: what was done, the question, the rest of the text, and two events with the same
- * data, so that a client can wait for either name. The text comes after the events that say which of it a client may show
- * in another form.
- * @param rest the end of the text that was not sent yet
- */
-export function completed(
-  data: Completion,
-  { confirmation, receipts }: Extras,
-  rest = '',
-): StreamEventData[] {
-  return [
-    ...(receipts === null ? [] : [{ event: 'actions' as const, data: receipts }]),
-    ...(confirmation === null ? [] : [{ event: 'confirmation' as const, data: confirmation }]),
-    ...(rest === '' ? [] : [{ event: 'text_chunk' as const, data: { text: rest } }]),
-    { event: 'complete', data },
-    { event: 'stream_complete', data },
-  ];
 }
 
 /** The last event if the process of a run died, or if the daemon ended the run because it stopped. */

@@ -6,14 +6,11 @@ import { every } from '../time/clock.ts';
 import { Cancellation, TimeLimit } from '../time/time-limit.ts';
 import { admitAgain, admitReader, findStream, refuseForeignPage } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
-import { completed, started } from './events.ts';
+import { StreamOutlet } from './stream-outlet.ts';
 import type { StreamServices } from './stream-services.ts';
 
 /** How long a request to stop a stream waits for the end of the stream, ms. */
 const END_WAIT_MS = 5000;
-
-/** A stream that was never opened has no run, so its answer did nothing and asks nothing. */
-const NOTHING = { confirmation: null, receipts: null } as const;
 
 /** The claimant of a stream that nobody opened. The stream keeps its owner. */
 const NOBODY = { owner: null, reader: null } as const;
@@ -44,16 +41,15 @@ export async function stopStream(
 }
 
 async function endUnopened(
-  { store: { streams }, clock, log, observer }: StreamServices,
+  { store: { streams }, clock, log, observer, stopping }: StreamServices,
   claim: StreamClaim,
   { session_id, message }: StreamRecord['start'],
 ): Promise<void> {
   const { stream_id } = claim;
+  const writer = new EventWriter({ streams, claim, clock, log });
+  const outlet = new StreamOutlet({ writer, stream_id, turn_id: null, session_id, stopping });
   try {
-    const last = completed({ stream_id, session_id, response: '', stopped: true }, NOTHING);
-    const events = [started({ stream_id, session_id }), ...last];
-    const isStored = await new EventWriter({ streams, claim, clock, log }).end(events);
-    if (isStored) observer.messageEnded(message.platform, 'stopped');
+    if (await outlet.stop()) observer.messageEnded(message.platform, 'stopped');
   } finally {
     await streams.release(claim);
   }

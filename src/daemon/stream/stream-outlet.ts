@@ -1,13 +1,13 @@
 import { AgentdError } from '../errors.ts';
 import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import type { EventWriter } from './event-writer.ts';
-import { completed, completionMetadata, INTERRUPTED, type StreamEventData, started } from './events.ts';
+import { INTERRUPTED, type StreamEventData, started } from './events.ts';
 
 interface StreamOutletParts {
   writer: EventWriter;
   stream_id: string;
-  /** The turn of the stream's message. */
-  turn_id: string;
+  /** The turn of the stream's message; null if nothing runs. */
+  turn_id: string | null;
   /** The id of the session when the message was stored. */
   session_id: string;
   /** Whether the first event, which names the session of the answer, is already stored. */
@@ -93,7 +93,7 @@ export class StreamOutlet implements Outlet {
   }
 
   #lastEvents(end: TurnEnd): StreamEventData[] {
-    if (end.answered) return this.#buildLastEvent(end.reply);
+    if (end.answered) return this.#endOfAnswer(end.reply);
     if (this.#parts.stopping.aborted) return [INTERRUPTED];
     const { error } = end;
     const { code, message } =
@@ -103,22 +103,27 @@ export class StreamOutlet implements Outlet {
     return [{ event: 'error', data: { code, message } }];
   }
 
-  #buildLastEvent({
-    turn_id,
-    session_id,
-    response,
-    question,
-    receipts,
-    stopped,
-  }: CompleteReply): StreamEventData[] {
+  /**
+   * The events at the end of an answer: what was done, the question, the rest of the text, and two events with the same
+   * data, so that a client can wait for either name. The text comes after the events that say which of it a client may
+   * show in another form.
+   */
+  #endOfAnswer(reply: CompleteReply): StreamEventData[] {
+    const { turn_id, session_id, response, question, receipts, stopped } = reply;
     const { stream_id } = this.#parts;
     const data = {
       ...{ stream_id, session_id, response },
       ...(stopped ? { stopped: true as const } : {}),
-      ...completionMetadata(turn_id),
+      ...(turn_id === null ? {} : { metadata: { message_id: turn_id } }),
     };
-    const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
-    const extras = { confirmation: question?.confirmation ?? null, receipts };
-    return [...first, ...completed(data, extras, response.slice(this.#written))];
+    const rest = response.slice(this.#written);
+    return [
+      ...(this.#session_id === null ? [started({ stream_id, session_id })] : []),
+      ...(receipts === null ? [] : [{ event: 'actions' as const, data: receipts }]),
+      ...(question === null ? [] : [{ event: 'confirmation' as const, data: question.confirmation }]),
+      ...(rest === '' ? [] : [{ event: 'text_chunk' as const, data: { text: rest } }]),
+      { event: 'complete', data },
+      { event: 'stream_complete', data },
+    ];
   }
 }

@@ -3,14 +3,15 @@ import { describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../../src/channel/index.ts';
 import type { StreamRecord } from '../../../src/daemon/store/streams.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
-import { completed } from '../../../src/daemon/stream/events.ts';
+import type { StreamEventData } from '../../../src/daemon/stream/events.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const END = completed(
-  { stream_id: 's', session_id: 't', response: 'all' },
-  { confirmation: null, receipts: null },
-);
+const ANSWER = { stream_id: 's', session_id: 't', response: 'all' };
+const END: StreamEventData[] = [
+  { event: 'complete', data: ANSWER },
+  { event: 'stream_complete', data: ANSWER },
+];
 const CLAIM = { owner: 'me', stream_id: 's' };
 
 /** A store in which the test decides when each append ends. */
