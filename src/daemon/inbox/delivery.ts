@@ -11,6 +11,7 @@ import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import { textOfTurn } from '../store/inbox/collect-turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox/inbox.ts';
+import { replied } from '../store/inbox/settled.ts';
 import type { NewWaitingQuestion } from '../store/links/waiting-questions.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { timeOrderedId } from '../time/clock.ts';
@@ -88,7 +89,8 @@ export class Delivery {
         else await this.#attempt.end(outcome);
         return;
       }
-      this.#attempt.message = this.#withReply(end.reply);
+      const stored = toStored(end.reply);
+      this.#attempt.message = replied(this.#attempt.message, stored, this.#services.clock.now());
       await this.#sending.send();
     } finally {
       stopTyping();
@@ -112,23 +114,6 @@ export class Delivery {
       await this.#attempt.end(await outlet.afterFailure(error));
       return null;
     }
-  }
-
-  /** The message as its turn stored it. */
-  #withReply({ response, question, sign_in, written_for }: CompleteReply): InboxMessage {
-    const text_stored_at = this.#services.clock.now();
-    return {
-      ...this.#attempt.message,
-      state: 'replied',
-      reply: response,
-      question: question?.stored ?? null,
-      ...(sign_in?.hint ? { sign_in: sign_in.hint } : {}),
-      ...(written_for === undefined ? {} : { written_for }),
-      sends: 1,
-      text_stored_at,
-      parts_sent: 0,
-      interrupted: 0,
-    };
   }
 
   #arrival(
@@ -183,6 +168,16 @@ export class Delivery {
   }
 }
 
+/** The reply as the inbox stores it. */
+function toStored({ response, question, sign_in, written_for }: CompleteReply) {
+  const hint = sign_in?.hint ?? null;
+  return {
+    ...{ text: response, question: question?.stored ?? null },
+    ...(hint === null ? {} : { sign_in: hint }),
+    ...(written_for === undefined ? {} : { written_for }),
+  };
+}
+
 const SIGN_IN_CHANGED = 'session_forbidden: the sign-in of the sender has changed';
 
 type Uses = Pick<Services, 'settings' | 'clock' | 'stopping' | 'texts' | 'store' | 'seal' | 'log'>;
@@ -212,14 +207,10 @@ class PushOutlet implements Outlet {
   async close(end: TurnEnd): Promise<OutletChanges> {
     const claim = this.#claim;
     if (end.answered) {
-      const { response, question, sign_in, written_for } = end.reply;
-      const { waiting_text = null, hint = null } = sign_in ?? {};
+      const { sign_in, written_for } = end.reply;
+      const waiting_text = sign_in?.waiting_text ?? null;
       const waits = waiting_text === null ? null : this.#waiting(waiting_text, written_for === undefined);
-      const reply = {
-        ...{ claim, text: response, question: question?.stored ?? null },
-        ...(hint === null ? {} : { sign_in: hint }),
-        ...(written_for === undefined ? {} : { written_for }),
-      };
+      const reply = { claim, ...toStored(end.reply) };
       return waits === null ? { reply } : { reply, waits };
     }
     const outcome = await this.afterFailure(end.error);

@@ -38,6 +38,14 @@ export interface ReplyQuestion {
   stored: StoredQuestion | null;
 }
 
+/** A reply that tells the person to sign in. */
+export interface SignInNeeded {
+  /** The text of the message if it is to be run again when its sender has signed in; null if it is not. */
+  waiting_text: string | null;
+  /** In a group, what the reply still needs. */
+  hint: SignInHint | null;
+}
+
 export interface CompleteReply {
   /** The turn that the reply belongs to; null if it is not known. */
   turn_id: string | null;
@@ -50,12 +58,7 @@ export interface CompleteReply {
   /** Whom the run acted for. Absent if it acted for nobody, and in a replay. */
   written_for?: PersonKey;
   /** Set if the reply tells its reader to sign in. */
-  sign_in?: {
-    /** The text of the message if it waits for that; null if it does not. */
-    waiting_text: string | null;
-    /** What the reply still needs; null if it needs nothing. */
-    hint: SignInHint | null;
-  };
+  sign_in?: SignInNeeded;
   /** Whether the person stopped the answer. */
   stopped: boolean;
   /** Whether the reply is the answer to an earlier request with the same idempotency key. */

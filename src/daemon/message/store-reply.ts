@@ -92,13 +92,11 @@ export const storeReply: Step<Turn, Stored> = {
 
 /** The reply as its outlet needs it. */
 function completeReply(turn: Arrived & Resolved & Answered, question: ReplyQuestion | null): CompleteReply {
-  const { turn_id, session_id, reply, receipts, stopped, sign_in, message, principal } = turn;
+  const { turn_id, session_id, reply, receipts, stopped, sign_in, principal } = turn;
   return {
     ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
     ...(principal.person === null ? {} : { written_for: principal.person }),
-    ...(sign_in === null
-      ? {}
-      : { sign_in: { waiting_text: sign_in.waits ? message.text : null, hint: sign_in.hint } }),
+    ...(sign_in === null ? {} : { sign_in }),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Credential, PersonKey, Principal, ValidatedToken } from '../identi
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action } from '../store/actions/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims/claims.ts';
-import type { Rerun, SignInHint, StoredQuestion } from '../store/inbox/inbox.ts';
+import type { Rerun, StoredQuestion } from '../store/inbox/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/sessions/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
@@ -20,7 +20,7 @@ import type { KeptQuestion } from '../tools/confirmation/desk.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { CollectedMessage } from '../trace/trace-record.ts';
-import type { CompleteReply, Outlet } from './outlet.ts';
+import type { CompleteReply, Outlet, SignInNeeded } from './outlet.ts';
 import type { RunHistory } from './run/history.ts';
 import type { RunRecord } from './run/record.ts';
 
@@ -250,14 +250,6 @@ export interface Answered {
   sign_in: SignInNeeded | null;
   /** What the writes of the message did; null if there are none. */
   receipts: Receipts | null;
-}
-
-/** A reply that tells the person to sign in. */
-export interface SignInNeeded {
-  /** Whether the message is to be run again when its sender has signed in. */
-  waits: boolean;
-  /** In a group, what the reply still needs. */
-  hint: SignInHint | null;
 }
 
 /** The question at the end of a reply. `pending`, `expires_at`: as in `KeptQuestion`. */

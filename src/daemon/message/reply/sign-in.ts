@@ -1,7 +1,8 @@
 import type { SignInHint } from '../../store/inbox/inbox.ts';
+import type { SignInNeeded } from '../outlet.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
-import type { Runnable, SignInNeeded } from '../turn.ts';
+import type { Runnable } from '../turn.ts';
 import type { ReplyText } from './reply-text.ts';
 
 /** Whether the reply may end with a text that tells the person to sign in. */
@@ -26,12 +27,13 @@ export function askForSignIn(
   const waits = isQuestion && settings.SIGN_IN_WAIT_SECONDS > 0;
   turn.trace.note({ step: 'sign-in', verdict: 'ok', reason: waits ? 'question_waits' : 'sign_in_asked' });
   const how = howToSignIn(turn, waits, settings.SIGN_IN_URL);
+  const waiting_text = waits ? turn.message.text : null;
   if (!turn.message.shared) {
     reply.add(how);
-    return { waits, hint: null };
+    return { waiting_text, hint: null };
   }
   reply.add(turn.texts.say('sign_in_first'));
-  return { waits, hint: hintFor(turn, reply.text.length, how) };
+  return { waiting_text, hint: hintFor(turn, reply.text.length, how) };
 }
 
 function hintFor({ texts }: Runnable, at: number, how: string): SignInHint {

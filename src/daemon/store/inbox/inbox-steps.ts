@@ -42,7 +42,7 @@ import {
 import { inboxRecords } from './inbox-records.ts';
 import { listOutages } from './outages.ts';
 import { noteSeen, seenMessage } from './seen.ts';
-import { changed, settled } from './settled.ts';
+import { changed, replied, settled } from './settled.ts';
 
 /** How many heads a claim looks at beyond its limit: a clock that was set back can make an earlier one not due. */
 const LOOKED_AT = 64;
@@ -308,19 +308,6 @@ export function settleStored(
 }
 
 /** Stores the reply of a message, and begins the first attempt to send it. */
-export function storeReply(
-  tx: Tx,
-  stored: StoredMessage,
-  { text: reply, question = null, sign_in, written_for }: NonNullable<TurnChanges['reply']>,
-): void {
-  putMessage(tx, {
-    ...stored,
-    message: {
-      ...stored.message,
-      ...{ reply, question, state: 'replied', sends: 1, text_stored_at: tx.now, parts_sent: 0 },
-      ...{ failure: null, interrupted: 0 },
-      ...(sign_in === undefined ? {} : { sign_in }),
-      ...(written_for === undefined ? {} : { written_for }),
-    },
-  });
+export function storeReply(tx: Tx, stored: StoredMessage, reply: NonNullable<TurnChanges['reply']>): void {
+  putMessage(tx, { ...stored, message: replied(stored.message, reply, tx.now) });
 }

@@ -1,5 +1,6 @@
 import { DONE_MS, FAILED_MS } from '../bounds.ts';
 import type { Tx } from '../kernels/kernel.ts';
+import type { TurnChanges } from '../sessions/turns.ts';
 import type { AttemptOutcome, InboxMessage } from './inbox.ts';
 import type { StoredMessage } from './inbox-document.ts';
 
@@ -54,6 +55,21 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
 }
 
 const FAILED = { state: 'failed' } as const;
+
+/** A message after its reply was stored, and the first attempt to send it has begun. */
+export function replied(
+  message: InboxMessage,
+  { text: reply, question = null, sign_in, written_for }: Omit<NonNullable<TurnChanges['reply']>, 'claim'>,
+  now: number,
+): InboxMessage {
+  return {
+    ...message,
+    ...{ reply, question, state: 'replied', sends: 1, text_stored_at: now, parts_sent: 0 },
+    ...{ failure: null, interrupted: 0 },
+    ...(sign_in === undefined ? {} : { sign_in }),
+    ...(written_for === undefined ? {} : { written_for }),
+  };
+}
 
 /** Records a failure. The failure to send a notice never replaces the failure of the run. */
 function failed({ notice }: InboxMessage, failure: string): Partial<InboxMessage> {
