@@ -19,7 +19,7 @@ import { createServer } from './http/server.ts';
 import type { Claims } from './identity/identity.ts';
 import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
-import { type Notices, noticeEnded, startToldByCommands } from './inbox/link-notices.ts';
+import { type Notices, noticeEnded } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
 import type { Services } from './message/services.ts';
 import { createGauges, measuredStore } from './metrics/measured-store.ts';
@@ -154,8 +154,6 @@ async function startParts(
     .map((one) => platforms.watched(one))
     .map((one) => (dev.simulated.includes(one.plugin.name) ? withSimulatedUpdates(one) : one));
   await startChannels(base, active, inbox);
-  const pushed = active.filter(({ plugin }) => plugin.delivery === 'push').map(({ plugin }) => plugin.name);
-  life.started('notices about links', startToldByCommands(notices, pushed));
   renewer?.start();
   life.started('renewal of tokens', () => renewer?.stop());
 

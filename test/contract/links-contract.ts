@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
 import { type LinkStore, OF_PERSON_MAX } from '../../src/daemon/store/links/links.ts';
 import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { callBoth, sweepAll } from './store-writes.ts';
 
+const KEY = 'chat:jwt:u1';
 const MONTH = 2_592_000 * 1000;
 
 /** The contract of the port `links`. */
@@ -38,6 +40,28 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect(await links.list({ limit: 10 })).toEqual([]);
       expect(await links.remove('chat:jwt:u1')).toBe(false);
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(2);
+    });
+
+    it('stores a text for the user in the step that ends or replaces a link, and only if it does', async () => {
+      const told = (what: 'ended' | 'replaced') => ({ id: what, platform: 'chat', user_id: 'u1', what });
+      const replace = (token: string, expected: string) =>
+        links.put({ ...{ key: KEY, token, person: ada, ttl_ms: MONTH }, notice: told('replaced') }, expected);
+      const texts = async () =>
+        (await test.store.inbox.list({ states: ['replied'], limit: 9 })).map(({ id }) => id);
+      await put(KEY, 'one', null);
+      expect(await links.remove(KEY, 'another', told('ended'))).toBe(false);
+      expect(await replace('two', 'another')).toBe(false);
+      expect(await texts()).toEqual([]);
+      expect(await replace('two', 'one')).toBe(true);
+      expect(await links.remove(KEY, 'two', told('ended'))).toBe(true);
+      expect(await links.remove(KEY, undefined, told('ended'))).toBe(false);
+      const store = await test.restart();
+      const [claim, ...others] = await store.inbox.claim('send', ['chat'], 9);
+      const { what: link_change, ...message } = told('replaced');
+      expect([claim?.message, others]).toMatchObject([{ ...message, link_change, is_hint: true }, []]);
+      await store.inbox.settle(claim as InboxClaim, { kind: 'sent' });
+      const next = await store.inbox.claim('send', ['chat'], 9);
+      expect(next).toMatchObject([{ message: { link_change: 'ended' } }]);
     });
 
     it('finds the newest links of a person, with how they were made and the name on the platform', async () => {

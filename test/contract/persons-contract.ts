@@ -41,7 +41,6 @@ const EVERY_OTHER = {
   limits: 2,
   budgets: 1,
   link_codes: 2,
-  link_notices: 1,
   feedback: 1,
   recordings: 1,
   waiting_questions: 1,
@@ -89,8 +88,8 @@ export function describePersons(current: () => StoreUnderTest): void {
       ).toEqual([[`s-${ada.canary}`, 2, false]]);
       expect(links.map(({ key }) => key)).toEqual([`${PLATFORM}:jwt:${ada.user_id}`]);
       expect(actions).toHaveLength(2);
-      expect(inbox).toEqual([]);
-      // The guard and wrong codes also count for the linked user.
+      // The text about the link, the guard and wrong codes also count for the linked user.
+      expect(inbox).toMatchObject([{ link_change: 'replaced' }]);
       expect(others).toEqual({ ...EVERY_OTHER, guard: 4, link_codes: 3 });
     });
 
@@ -105,7 +104,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       ]);
       expect(links).toHaveLength(1);
       expect(actions).toHaveLength(1);
-      expect(inbox).toHaveLength(3);
+      expect(inbox).toHaveLength(4);
       expect(others).toEqual({
         ...EVERY_OTHER,
         streams: 0,

@@ -15,7 +15,6 @@ import { describeIds } from './ids-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLimits } from './limits-contract.ts';
 import { describeLinkCodes } from './link-codes-contract.ts';
-import { describeLinkNotices } from './link-notices-contract.ts';
 import { describeLinkRenewals } from './link-renewals-contract.ts';
 import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
@@ -112,7 +111,6 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeCollecting(() => test);
     describeLinkCodes(() => test);
     describeLinks(() => test);
-    describeLinkNotices(() => test);
     describeLinkRenewals(() => test);
     describeOutages(() => test);
     describeReloads(() => test);

@@ -6,9 +6,7 @@ import type { Bound } from '../linking/bind-code.ts';
 import type { Services } from '../message/services.ts';
 import type { StoredQuestion } from '../store/inbox/inbox.ts';
 import type { Claimant } from '../store/links/link-codes.ts';
-import type { LinkNotice } from '../store/links/link-notices.ts';
 import type { LocalTexts } from '../texts/texts.ts';
-import { every } from '../time/clock.ts';
 import { shownValue } from '../tools/confirmation/plain-value.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { noticeTo, tooMany } from './notify.ts';
@@ -135,51 +133,4 @@ export async function noticeEnded(
   if (reply_to === null) return;
   const text = notices.services.texts.in(locale).say(what);
   await sendNotice(notices, { platform, user_id, reply_to, text, message_id: null, is_hint: true });
-}
-
-/** How often a daemon looks for notices that commands have stored, ms. */
-const LOOK_MS = 2000;
-/** Maximum number of notices for one platform that a look sends. */
-const LOOK_MAX = 100;
-
-/**
- * Tells users of these platforms that a command has ended or replaced their link (`LinkNoticeStore`): at the start, and
- * regularly from then on. Of several daemons, one tells a user.
- * @returns a function that stops it
- */
-export function startToldByCommands(notices: Notices, platforms: readonly string[]): () => Promise<void> {
-  if (platforms.length === 0) return async () => {};
-  const { services } = notices;
-  const look = async () => {
-    try {
-      for (const notice of await services.store.linkNotices.waiting(platforms, LOOK_MAX))
-        await tell(notices, notice);
-    } catch (error) {
-      services.log.warn({ err: error }, 'could not look for notices about links; will try again');
-    }
-  };
-  const first = look();
-  const stop = every(services.clock, LOOK_MS, look);
-  return async () => {
-    await first;
-    await stop();
-  };
-}
-
-async function tell({ services, worker }: Notices, notice: LinkNotice): Promise<void> {
-  const { platform, user_id, what } = notice;
-  const reply_to = worker.privateChat(platform, user_id);
-  // The claims of the person are gone with the link, and with them the language.
-  const text = services.texts.in(null).say(`link_${what}_by_operator`);
-  const message = reply_to && {
-    ...noticeTo({ name: platform }, services, reply_to, text, user_id),
-    is_hint: true as const,
-  };
-  if (!(await services.store.linkNotices.settle(notice, message))) return;
-  if (message === null)
-    services.log.warn(
-      { channel: platform },
-      'a user was not told that an administrator changed their link: the channel cannot write to them first',
-    );
-  else worker.wake();
 }

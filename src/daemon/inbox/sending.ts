@@ -3,14 +3,15 @@ import { RecentMap } from '../../channel/recent-map.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { findSendersLink } from '../linking/find-link.ts';
 import type { Services } from '../message/services.ts';
-import type { AttemptOutcome } from '../store/inbox/inbox.ts';
+import { DAY_MS } from '../store/bounds.ts';
+import type { AttemptOutcome, InboxMessage } from '../store/inbox/inbox.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit, within } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
 import type { Attempt } from './attempt.ts';
 import { DeliveryFailed, failureOfDelivery, toPlatformFailure } from './outcome.ts';
-import { closedQuestion, outgoingReply } from './outgoing.ts';
+import { closedQuestion, outgoingReply, sealReplyTo } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { hintAtSignIn } from './sign-in-hint.ts';
 
@@ -50,7 +51,10 @@ export class Sending {
   }
 
   async send(): Promise<void> {
-    if (this.#attempt.message.closes !== undefined) return this.#try((reply_to) => this.#closeCard(reply_to));
+    const { closes, link_change } = this.#attempt.message;
+    if (closes !== undefined) return this.#try((reply_to) => this.#closeCard(reply_to));
+    const obstacle = link_change === undefined ? null : this.#completeNotice(link_change);
+    if (obstacle !== null) return this.#giveUp(obstacle);
     const reply = outgoingReply(this.#attempt.message);
     if (reply === null) throw new Error('a message in the state `replied` has no text');
     const { session_id, confirmation } = reply;
@@ -75,6 +79,24 @@ export class Sending {
     if (closed !== null && channel.closeQuestion)
       await this.#inTime(async () => channel.closeQuestion?.({ ...closed, reply_to }));
     return { kind: 'sent' };
+  }
+
+  /**
+   * Adds its words, and the chat of its user, to a notice that a command has stored.
+   * @returns why it is not sent; null if it can be
+   */
+  #completeNotice(link_change: NonNullable<InboxMessage['link_change']>): string | null {
+    const { message } = this.#attempt;
+    const { id, user_id, received_at } = message;
+    const { clock, seal, texts } = this.#parts.services;
+    // By then, the user has noticed it or never will.
+    if (clock.now() >= received_at + DAY_MS) return 'the link was changed more than a day ago';
+    const chat = user_id === null ? null : (this.#later.channel.privateChat?.(user_id) ?? null);
+    if (chat === null) return 'the channel cannot write to a user first';
+    // The claims of the person are gone with the link, and with them the language.
+    const reply = texts.in(null).say(`link_${link_change}_by_operator`);
+    this.#attempt.message = { ...message, reply, reply_to: sealReplyTo(seal, id, chat) };
+    return null;
   }
 
   /** @param send sends the text. It resolves to null if the claim is lost */

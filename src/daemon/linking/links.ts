@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { UnlinkAnswer } from '../../channel/index.ts';
 import {
   type Claims,
@@ -103,7 +104,7 @@ export async function unlink(
 /**
  * Removes the link of a channel's user without signing the user out: pending actions stay, and are answered after the
  * next sign-in of the same person. True if there was a link.
- * @param how `operator`: a notice for the user is stored with the removal (`LinkNoticeStore`)
+ * @param how `operator`: a notice for the user is stored with the removal
  */
 export async function removeLink(
   services: Lookup,
@@ -196,5 +197,5 @@ export async function withdrawActions(
 }
 
 function noticeFor({ name }: LinkedChannel, key: string, what: NewLinkNotice['what']): NewLinkNotice {
-  return { platform: name, user_id: userOfKey(key).user_id, what };
+  return { id: randomUUID(), platform: name, user_id: userOfKey(key).user_id, what };
 }

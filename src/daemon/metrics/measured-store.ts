@@ -136,7 +136,6 @@ export const STORE_PORTS = [
   'inbox',
   'linkCodes',
   'links',
-  'linkNotices',
   'linkRenewals',
   'memories',
   'outages',

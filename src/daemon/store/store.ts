@@ -16,7 +16,6 @@ import { type BudgetStore, budgetStore } from './limits/budgets.ts';
 import { type GuardStore, guardStore } from './limits/guard.ts';
 import { type LimitStore, limitStore } from './limits/limits.ts';
 import { type LinkCodeStore, linkCodeStore } from './links/link-codes.ts';
-import { type LinkNoticeStore, linkNoticeStore } from './links/link-notices.ts';
 import { type LinkRenewalStore, linkRenewalStore } from './links/link-renewals.ts';
 import { type LinkStore, linkStore } from './links/links.ts';
 import { type SignOutEndStore, signOutEndStore } from './links/sign-out-ends.ts';
@@ -59,7 +58,6 @@ export interface Store {
   readonly linkCodes: LinkCodeStore;
   readonly waitingQuestions: WaitingQuestionStore;
   readonly links: LinkStore;
-  readonly linkNotices: LinkNoticeStore;
   readonly linkRenewals: LinkRenewalStore;
   /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
@@ -230,7 +228,6 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     linkCodes: linkCodeStore(kernel),
     waitingQuestions: waitingQuestionStore(kernel),
     links: linkStore(kernel),
-    linkNotices: linkNoticeStore(kernel),
     linkRenewals: linkRenewalStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, () => scrub(allRings), forgetMemories),

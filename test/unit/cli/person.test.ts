@@ -184,7 +184,7 @@ describe('agentd person, while a daemon runs,', () => {
       streams: 1,
     });
     expect(person.stderr).toContain('Not covered: log files and files that `agentd backup` wrote.');
-    expect((await erased([byUser], { yes: true })).erased).toMatchObject({ turns: 2, inbox: 3, memories: 1 });
+    expect((await erased([byUser], { yes: true })).erased).toMatchObject({ turns: 2, inbox: 4, memories: 1 });
 
     for (const found of [await shown([], bySub), await shown([byUser])]) {
       const { others, ...rest } = found;
@@ -212,7 +212,7 @@ describe('agentd person, while a daemon runs,', () => {
       message: expect.stringContaining(`both --sub and '${byUser}'`),
     });
     expect(await store.audit.list({ limit: 5 })).toEqual([]);
-    expect((await shown([byUser])).inbox).toHaveLength(3);
+    expect((await shown([byUser])).inbox).toHaveLength(4);
   });
 
   it('erases data of a channel that no longer exists', async () => {
@@ -237,7 +237,7 @@ describe('agentd person, while a daemon runs,', () => {
   it('does nothing without --yes if there is no terminal to ask on', async () => {
     const { out } = capturedOutput({});
     await expect(erase.run({ args: [byUser], options: {}, out })).rejects.toMatchObject({ exitCode: 2 });
-    expect((await shown([byUser])).inbox).toHaveLength(3);
+    expect((await shown([byUser])).inbox).toHaveLength(4);
     expect((await store.audit.list({ limit: 5 })).map(({ command }) => command)).toEqual(['person show']);
   });
 

@@ -211,6 +211,11 @@ export interface NewInboxMessage {
   follow_up?: NewInboxMessage;
   /** Set for a text that takes the buttons away from a message with a question. */
   closes?: ClosesCard;
+  /**
+   * Set for a text to a user whose link a command has changed. Its words and its chat are found when it is sent, because
+   * the command does not know them.
+   */
+  link_change?: 'ended' | 'replaced';
   /** A text that is deleted if it cannot be sent. It never enters the failed list. */
   is_hint?: true;
 }

@@ -1,69 +1,25 @@
-import { DAY_MS } from '../bounds.ts';
-import type { NewInboxMessage } from '../inbox/inbox.ts';
 import { storeMessage } from '../inbox/inbox-document.ts';
-import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
-
-/**
- * Notices for users of platforms whose link was ended or replaced where no channel runs, as `agentd link remove` does
- * (agentd-identity(7), "Links"). A notice is stored in the step that changes the link, and has no token and no data
- * about a person apart from the user's id. A daemon finds the private chat of the user and queues the text. A user has
- * at most one notice: the newest.
- */
-export interface LinkNoticeStore {
-  /** Notices for users of these platforms that nobody has settled, oldest first, at most `limit` for each platform. */
-  waiting(platforms: readonly string[], limit: number): Promise<LinkNotice[]>;
-  /**
-   * Ends a notice, and stores its text in the inbox; atomic. False if the notice is gone, or if a newer one has replaced
-   * it: then nothing is stored.
-   * @param message null if the user cannot be told
-   */
-  settle(notice: LinkNotice, message: NewInboxMessage | null): Promise<boolean>;
-}
+import type { Tx } from '../kernels/kernel.ts';
 
 /** A user of a platform, and what became of the user's link. */
 export interface NewLinkNotice {
+  /** Id of the message of the inbox. */
+  id: string;
   platform: string;
   user_id: string;
   what: 'ended' | 'replaced';
 }
 
-export interface LinkNotice extends NewLinkNotice {
-  /** Differs between notices of one user. */
-  serial: number;
-}
-
-/** How long a notice waits for a daemon, ms. Later, the user has noticed it or never will. */
-const WAITS_MS = DAY_MS;
-
-export const LINK_NOTICE: Kind<LinkNotice & { expires_at: number }> = {
-  name: 'link_notice',
-  expires: ({ expires_at }) => expires_at,
-  indexes: ({ platform, serial }) => [[platform, serial]],
-};
-
-export function linkNoticeStore(kernel: Kernel): LinkNoticeStore {
-  const step = stepsOf(kernel);
-  return {
-    waiting: step((tx, platforms, limit) =>
-      platforms
-        .flatMap((platform) => tx.first(LINK_NOTICE, platform, limit))
-        .map(({ doc: { expires_at: _expires_at, ...notice } }) => notice),
-    ),
-    settle: step((tx, notice, message) => {
-      if (tx.get(LINK_NOTICE, keyOf(notice))?.serial !== notice.serial) return false;
-      tx.delete(LINK_NOTICE, keyOf(notice));
-      if (message !== null) storeMessage(tx, message);
-      return true;
-    }),
-  };
-}
-
-/** Stores a notice, in the step that ends or replaces the link. */
-export function putNotice(tx: Tx, notice: NewLinkNotice): void {
-  tx.put(LINK_NOTICE, keyOf(notice), { ...notice, serial: tx.serial(), expires_at: tx.now + WAITS_MS });
-}
-
-function keyOf({ platform, user_id }: NewLinkNotice): string {
-  return JSON.stringify([platform, user_id]);
+/**
+ * Stores a text for a user of a platform whose link was ended or replaced where no channel runs, as `agentd link remove`
+ * does (agentd-identity(7), "Links"), in the step that changes the link. It has no token and no data about a person
+ * apart from the user's id. Its words and the private chat of the user are found when it is sent.
+ */
+export function storeNotice(tx: Tx, { id, platform, user_id, what }: NewLinkNotice): void {
+  storeMessage(tx, {
+    ...{ id, platform, user_id, request_id: id, sent_at: tx.now },
+    ...{ queue: `${platform}/link ${user_id}`, session_id: null, message_id: null, message: null },
+    ...{ reply_to: {}, reply: '', link_change: what },
+    is_hint: true,
+  });
 }

@@ -1,7 +1,7 @@
 import { byPersonOrNull, type PersonKey, type TokenOrigin } from '../../identity/identity.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { listed, stepsOf } from '../steps.ts';
-import { type NewLinkNotice, putNotice } from './link-notices.ts';
+import { type NewLinkNotice, storeNotice } from './link-notices.ts';
 import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 import { noteSiteSession } from './site-sessions.ts';
@@ -72,7 +72,7 @@ export interface NewLink {
   how?: LinkHow;
   /** The name that the user has on the platform. */
   name?: string | null;
-  /** Stored in the same step (`LinkNoticeStore`). */
+  /** Stored in the same step. */
   notice?: NewLinkNotice;
 }
 
@@ -184,7 +184,7 @@ export function linkStore(kernel: Kernel): LinkStore {
       if (link.origin !== undefined && isSignedOut(tx, link.origin)) return false;
       if ((found?.token ?? null) !== expected) return false;
       putLink(tx, link, null);
-      if (link.notice !== undefined) putNotice(tx, link.notice);
+      if (link.notice !== undefined) storeNotice(tx, link.notice);
       return true;
     }),
     bindAlias: step((tx, key, token, alias) => {
@@ -204,7 +204,7 @@ export function linkStore(kernel: Kernel): LinkStore {
       const found = tx.get(LINK, key);
       if (!found || (expected !== undefined && found.token !== expected)) return false;
       removeLink(tx, found);
-      if (notice !== undefined) putNotice(tx, notice);
+      if (notice !== undefined) storeNotice(tx, notice);
       return true;
     }),
     ofPerson: step((tx, person) =>

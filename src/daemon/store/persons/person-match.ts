@@ -8,7 +8,6 @@ import type { Feedback, SentAnswer } from '../feedback.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage } from '../inbox/inbox.ts';
 import type { LinkCode } from '../links/link-codes.ts';
-import type { NewLinkNotice } from '../links/link-notices.ts';
 import type { Link } from '../links/links.ts';
 import type { WaitingQuestion } from '../links/waiting-questions.ts';
 import type { Recording } from '../recordings.ts';
@@ -157,23 +156,21 @@ export class PersonMatch {
       | 'message'
       | 'message_id'
       | 'reply_to'
+      | 'link_change'
     >,
   ) {
     const { id, turn_id = id, rerun, written_for } = found;
-    const { platform, session_id, user_id, message, message_id, reply_to } = found;
+    const { platform, session_id, user_id, message, message_id, reply_to, link_change } = found;
     const isTheirs =
       this.#turns.has(turn_id) ||
       this.#isPerson(rerun?.person ?? null) ||
       this.#isPerson(written_for ?? null) ||
       this.#isSession(session_id) ||
       this.#isUser(platform, user_id) ||
+      (link_change !== undefined && this.#isUserOrLinked(platform, user_id)) ||
       (message === null && this.#isNotice(platform, message_id, reply_to));
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
-  }
-
-  linkNotice({ platform, user_id }: NewLinkNotice): boolean {
-    return this.#isUserOrLinked(platform, user_id);
   }
 
   /** Whether a waiting question was asked by the person or user. */

@@ -12,7 +12,6 @@ import { BUDGET } from '../limits/budgets.ts';
 import { GUARD_TURNS, GUARD_USER } from '../limits/guard.ts';
 import { LIMIT } from '../limits/limits.ts';
 import { CLAIM_OF_SENDER, CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from '../links/link-codes.ts';
-import { LINK_NOTICE } from '../links/link-notices.ts';
 import { forgetKeys, LINK, LINKS_OF_PERSON, removeLink } from '../links/links.ts';
 import { WAITING_QUESTION } from '../links/waiting-questions.ts';
 import { dropRecording, RECORDING } from '../recordings.ts';
@@ -31,7 +30,6 @@ const COUNTED = [
   'limits',
   'budgets',
   'link_codes',
-  'link_notices',
   'feedback',
   'recordings',
   'waiting_questions',
@@ -180,7 +178,6 @@ const LATER: readonly Part[] = [
   later(CLAIM_OF_SENDER, null, (match, _, key) => match.codeSender(key)),
   RATINGS,
   later(SENT_ANSWER, 'feedback', (match, sent) => match.sentAnswer(sent)),
-  later(LINK_NOTICE, 'link_notices', (match, notice) => match.linkNotice(notice)),
   later(
     RECORDING,
     'recordings',
