@@ -536,9 +536,6 @@ export function describeInbox(current: () => StoreUnderTest): void {
         const [first] = await store.inbox.claim('run', ['chat'], 1, 'interrupted');
         expect(first?.message).toMatchObject({ id: a.id, interrupted: 1 });
         store = await died();
-        expect(await store.inbox.holdsInterrupted('run', ['chat'])).toBe(true);
-        expect(await store.inbox.holdsInterrupted('run', ['mail'])).toBe(false);
-        expect(await store.inbox.holdsInterrupted('send', ['chat'])).toBe(false);
         expect(await store.inbox.nextDueAt('run', ['chat'])).toBe(due);
         const claims = await store.inbox.claim('run', ['chat'], 10, 'interrupted');
         expect(claims.map(({ message }) => [message.id, message.interrupted])).toEqual([
@@ -555,7 +552,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('take', () => {
-      const ROOM = { run: 10, send: 10 };
+      const ROOM = { run: 10, send: 10, idle: false };
       const idsOf = ({ claims }: Taken) => claims.map(({ message }) => message.id).sort();
 
       it('claims the runs and texts that are due, as `claim` does, up to the free slots for each kind', async () => {
@@ -563,12 +560,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
         await inbox.enqueue([run, text]);
         test.advance(1);
         await inbox.enqueue([later, inQueue('d', { platform: 'mail' })]);
-        expect(await inbox.take(['chat'], { run: 0, send: 0 })).toEqual({
+        expect(await inbox.take(['chat'], { ...ROOM, run: 0, send: 0 })).toEqual({
           outages: [],
           interrupted: false,
           claims: [],
         });
-        const taken = await inbox.take(['chat'], { run: 1, send: 10 });
+        const taken = await inbox.take(['chat'], { ...ROOM, run: 1 });
         expect(idsOf(taken)).toEqual([run.id, text.id].sort());
         const states = new Map(taken.claims.map(({ message }) => [message.id, message]));
         expect(states.get(run.id)).toMatchObject({ state: 'running', attempts: 1, sends: 0 });
@@ -589,7 +586,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(taken.outages).toMatchObject([{ platform: 'chat', words: 'no answer' }]);
       });
 
-      it('claims nothing while an interrupted message of the given platforms is waiting', async () => {
+      it('claims nothing but an interrupted message of the given platforms, and only for an idle worker', async () => {
         const died = inQueue('a');
         await inbox.enqueue([died]);
         await inbox.claim('run', ['chat'], 1);
@@ -602,6 +599,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
           claims: [],
         });
         expect(await next.inbox.take(['mail'], ROOM)).toMatchObject({ interrupted: false, claims: [{}] });
+        const taken = await next.inbox.take(['chat', 'mail'], { ...ROOM, idle: true });
+        expect([taken.interrupted, idsOf(taken)]).toEqual([true, [died.id]]);
       });
 
       it('skips an interrupted text whose platform is unreachable', async () => {

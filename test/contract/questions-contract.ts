@@ -70,7 +70,7 @@ export function describeQuestions(current: () => StoreUnderTest): void {
       await commit('q');
       const restarted = await test.restart();
       expect(await closing(restarted)).toEqual([{ message_id, sent_id: 'c:1' }]);
-      expect((await restarted.inbox.take(['chat'], { run: 1, send: 9 })).claims).toHaveLength(1);
+      expect((await restarted.inbox.take(['chat'], { run: 1, send: 9, idle: true })).claims).toHaveLength(1);
     });
 
     it('lose their buttons when they are withdrawn, in each message that shows them', async () => {

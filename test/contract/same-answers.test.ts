@@ -470,7 +470,7 @@ class Choices {
         };
       },
       takeMessages: () => {
-        const room = { run: below(3), send: below(3) };
+        const room = { run: below(3), send: below(3), idle: below(2) === 0 };
         const platforms = pick([['chat'], ['mail'], ['chat', 'mail']]);
         return async (side) => {
           const { outages, interrupted, claims } = await side.store.inbox.take(platforms, room);

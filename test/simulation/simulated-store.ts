@@ -21,7 +21,7 @@ type CommitParameters = Parameters<Store['commitTurn']>;
 type Method = (...given: unknown[]) => Promise<unknown>;
 
 /** Frequent calls that only read. They are not reported to the audit of claims. */
-const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.holdsInterrupted']);
+const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt']);
 
 /**
  * The store of one daemon on the shared state: each call waits for the scheduler before and after its effect, can have

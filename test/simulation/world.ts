@@ -35,13 +35,7 @@ const START_AGAIN_MS = 1000;
 /** The maximum duration of a stop, ms. A longer stop is reported as a problem. */
 const STOP_MAX_MS = 300_000;
 /** Calls that are made again and again even while nothing happens. Most of them do not wait for the scheduler. */
-const POLLS: ReadonlySet<string> = new Set([
-  'outages.list',
-  'inbox.nextDueAt',
-  'inbox.holdsInterrupted',
-  'inbox.reap',
-  'streams.reap',
-]);
+const POLLS: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.reap', 'streams.reap']);
 /** The share of these calls that waits for the scheduler. */
 const POLLS_SCHEDULED = 0.02;
 /** Calls that need neither the platform nor the store. */

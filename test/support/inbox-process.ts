@@ -20,17 +20,7 @@ const MORTAL = ['inbox', 'links', 'outages', 'sessions', 'traces', 'waitingQuest
  * done no more than a process that dies after the previous write.
  */
 const READS = [
-  ...[
-    'find',
-    'findByAlias',
-    'get',
-    'history',
-    'holdsInterrupted',
-    'list',
-    'nextDueAt',
-    'ofTurn',
-    'partsSent',
-  ],
+  ...['find', 'findByAlias', 'get', 'history', 'list', 'nextDueAt', 'ofTurn', 'partsSent'],
   ...['renew', 'search'],
 ];
 /** Maximum step of the clock, ms. */

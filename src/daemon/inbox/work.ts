@@ -162,17 +162,13 @@ export class InboxWorker {
         this.#again = false;
         // Nothing else may run while an interrupted message is processed.
         if ([...this.#claims].some(({ message }) => message.interrupted > 0)) continue;
-        const { outages, interrupted, claims } = await this.#services.store.inbox.take(this.#names, {
-          run: this.#countRoom('run'),
-          send: this.#countRoom('send'),
-        });
-        for (const claim of claims) this.#begin(claim, claim.message.state === 'replied' ? 'free' : null);
-        const reachable = this.#reachableNow(this.#reach.note(outages));
-        if (interrupted && (await this.#fillInterrupted(reachable))) continue;
-        await Promise.all([
-          interrupted ? this.#fillLanes(reachable) : null,
-          ...reachable.away.map((outage) => this.#probe(outage)),
-        ]);
+        const room = { run: this.#countRoom('run'), send: this.#countRoom('send') };
+        const idle = this.#claims.size === 0;
+        const taken = await this.#services.store.inbox.take(this.#names, { ...room, idle });
+        for (const claim of taken.claims)
+          this.#begin(claim, claim.message.state === 'replied' ? 'free' : null);
+        const { away } = this.#reachableNow(this.#reach.note(taken.outages));
+        if (!taken.interrupted) await Promise.all(away.map((outage) => this.#probe(outage)));
       }
     } catch (error) {
       // The next poll tries again.
@@ -182,43 +178,9 @@ export class InboxWorker {
     }
   }
 
-  async #fillLanes(reachable: Reachable): Promise<void> {
-    await Promise.all(
-      this.#platformsByKind(reachable).map(async ([kind, platforms]) => {
-        const room = this.#countRoom(kind);
-        if (room > 0) await this.#take(kind, platforms, room, 'fresh');
-      }),
-    );
-  }
-
   #countRoom(kind: AttemptKind): number {
     const { room, active } = this.#lanes[kind];
     return Math.max(0, room() - active);
-  }
-
-  /** The platforms whose messages may be taken now. A run needs no platform that can be reached. */
-  #platformsByKind({ near }: Reachable): [AttemptKind, readonly string[]][] {
-    return [
-      ['run', this.#names],
-      ['send', near],
-    ];
-  }
-
-  /**
-   * Takes an interrupted message if nothing else is running. @returns whether interrupted messages are waiting or
-   * running.
-   */
-  async #fillInterrupted(reachable: Reachable): Promise<boolean> {
-    const { inbox } = this.#services.store;
-    const lanes = this.#platformsByKind(reachable);
-    const holds = await Promise.all(
-      lanes.map(([kind, platforms]) => inbox.holdsInterrupted(kind, platforms)),
-    );
-    for (const [index, [kind, platforms]] of lanes.entries()) {
-      if (!holds[index]) continue;
-      if (this.#claims.size > 0 || (await this.#take(kind, platforms, 1, 'interrupted')) > 0) return true;
-    }
-    return false;
   }
 
   /** If a probe is due, sends one message to a platform that cannot be reached. */
@@ -226,21 +188,10 @@ export class InboxWorker {
     const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
     if (due === null || due > this.#services.clock.now()) return;
     if ((await this.#reach.admit(platform)) !== 'probe') return;
-    const taken = await this.#take('send', [platform], 1, 'fresh', 'probe');
-    if (taken === 0) await this.#take('send', [platform], 1, 'interrupted', 'probe');
-  }
-
-  /** @returns the number of messages that were taken. */
-  async #take(
-    kind: AttemptKind,
-    platforms: readonly string[],
-    limit: number,
-    which: 'fresh' | 'interrupted',
-    admitted: Admittance = 'free',
-  ): Promise<number> {
-    const claims = await this.#services.store.inbox.claim(kind, platforms, limit, which);
-    for (const claim of claims) this.#begin(claim, kind === 'run' ? null : admitted);
-    return claims.length;
+    for (const which of ['fresh', 'interrupted'] as const) {
+      const [claim] = await this.#services.store.inbox.claim('send', [platform], 1, which);
+      if (claim !== undefined) return this.#begin(claim, 'probe');
+    }
   }
 
   #begin(claim: InboxClaim, admitted: Admittance | null): void {

@@ -23,6 +23,7 @@ import type {
   InboxMessage,
   InboxStore,
   NewInboxMessage,
+  Room,
   Screened,
   SignInHinted,
   Taken,
@@ -70,7 +71,6 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
     ),
     reap: step(reap, CLAIMS),
     nextDueAt: step(nextDueAt),
-    holdsInterrupted: step(holdsInterrupted),
   };
 }
 
@@ -165,13 +165,20 @@ function begun(message: InboxMessage, now: number): InboxMessage {
   return { ...message, state: 'running', attempts: attempts + 1, first_run_at: first_run_at ?? now };
 }
 
-function take(tx: Tx, platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Taken {
+function take(tx: Tx, platforms: readonly string[], room: Room): Taken {
   const outages = listOutages(tx);
   const near = platforms.filter((name) => !outages.some(({ platform }) => platform === name));
-  const interrupted = holdsInterrupted(tx, 'run', platforms) || holdsInterrupted(tx, 'send', near);
-  if (interrupted) return { outages, interrupted, claims: [] };
-  const claims = [...claim(tx, 'run', platforms, room.run), ...claim(tx, 'send', near, room.send)];
-  return { outages, interrupted, claims };
+  // A run needs no platform that can be reached.
+  const lanes = [
+    { kind: 'run', names: platforms },
+    { kind: 'send', names: near },
+  ] as const;
+  for (const { kind, names } of lanes.filter((lane) => holdsInterrupted(tx, lane.kind, lane.names))) {
+    const claims = room.idle ? claim(tx, kind, names, 1, 'interrupted') : [];
+    if (!room.idle || claims.length > 0) return { outages, interrupted: true, claims };
+  }
+  const claims = lanes.flatMap(({ kind, names }) => claim(tx, kind, names, room[kind]));
+  return { outages, interrupted: false, claims };
 }
 
 function renew(tx: Tx, claim: InboxClaim): boolean {

@@ -48,10 +48,10 @@ export interface InboxStore {
   /**
    * Returns everything that a worker needs before its next attempts: the outages, and claims of fresh messages as from
    * `claim`. `room` limits the claims of each kind. Texts for a platform with an outage are not claimed. While an
-   * interrupted message is waiting (`holdsInterrupted`), nothing is claimed. Interrupted texts for a platform with an
-   * outage do not prevent claims.
+   * interrupted message is waiting, nothing is claimed, or only this message if the worker is idle: so a message that
+   * kills the process affects no other message.
    */
-  take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken>;
+  take(platforms: readonly string[], room: Room): Promise<Taken>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: InboxClaim): Promise<boolean>;
   /**
@@ -97,8 +97,6 @@ export interface InboxStore {
    * message waits longer than the time for which it was postponed.
    */
   nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null>;
-  /** Whether these platforms have an unclaimed message that was interrupted by the death of a process. */
-  holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): Promise<boolean>;
 
   /** The messages in these states, newest first. */
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]>;
@@ -373,10 +371,16 @@ export interface InboxMessage extends NewInboxMessage {
   ended_at: number | null;
 }
 
+/** The attempts that a worker may begin now. */
+export interface Room extends Readonly<Record<AttemptKind, number>> {
+  /** Whether the worker makes no attempt now. */
+  idle: boolean;
+}
+
 /** The result of `take`. */
 export interface Taken {
   outages: Outage[];
-  /** Whether an interrupted message is waiting. If so, there are no claims. */
+  /** Whether an interrupted message was claimed, or waits until the worker is idle: no other attempt may begin now. */
   interrupted: boolean;
   claims: InboxClaim[];
 }
