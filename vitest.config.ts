@@ -4,11 +4,13 @@ import { E2E, MOCKING, SLOW_MOCKING, SLOW_NATIVE, UNIT } from './test/support/su
 
 const SRC = `${import.meta.dirname}/src`;
 
+const CLOSE_OPENED = './test/support/close-opened.ts';
+
 /** Node.js loads the modules itself. If Vite transformed them, the tests would need a quarter more CPU time. */
 const NATIVE = {
   isolate: false,
   experimental: { viteModuleRunner: false, nodeLoader: false },
-  setupFiles: './test/support/prepare-worker.ts',
+  setupFiles: ['./test/support/prepare-worker.ts', CLOSE_OPENED],
   // Fewer garbage collections of young objects.
   execArgv: ['--max-semi-space-size=64'],
 };
@@ -31,9 +33,9 @@ export default defineConfig({
       // lines of the run name each test that needed its second attempt.
       { extends: true, test: { name: 'e2e', ...E2E, ...NATIVE, retry: process.env.CI ? 1 : 0 } },
       { extends: true, test: { name: 'slow', include: SLOW_NATIVE, ...NATIVE } },
-      { extends: true, test: { name: 'slow-mocking', include: SLOW_MOCKING } },
+      { extends: true, test: { name: 'slow-mocking', include: SLOW_MOCKING, setupFiles: CLOSE_OPENED } },
       { extends: true, test: { name: 'unit', ...UNIT, ...NATIVE } },
-      { extends: true, test: { name: 'mocking', include: MOCKING } },
+      { extends: true, test: { name: 'mocking', include: MOCKING, setupFiles: CLOSE_OPENED } },
     ],
     // Only for tests that hang: how long a sound test takes is up to the machine.
     testTimeout: 120_000,

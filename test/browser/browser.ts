@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrowserContext, chromium } from 'playwright-core';
 import { BROWSERS } from '../support/browsers.ts';
+import { closeAtEnd } from '../support/close-at-end.ts';
 
 /**
  * The path of a Chromium on this machine, or null if there is none. Without one, the tests are skipped, or fail if
@@ -27,14 +28,13 @@ export interface Browser {
   context: BrowserContext;
   /** Closes all pages except a new empty page, because the browser exits when its last page is closed. */
   leave(): Promise<void>;
-  close(): Promise<void>;
 }
 
 type ContextOptions = NonNullable<Parameters<typeof chromium.launchPersistentContext>[1]>;
 
 /**
  * Starts a browser with an empty profile, without prompts, and for a visitor who prefers reduced motion: each frame of
- * an animation needs CPU time.
+ * an animation needs CPU time. It is closed at the end.
  */
 export async function launch(options: ContextOptions = {}): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'agentd-browser-'));
@@ -59,6 +59,10 @@ export async function launch(options: ContextOptions = {}): Promise<Browser> {
     ...options,
   });
   context.setDefaultTimeout(60_000);
+  closeAtEnd(async () => {
+    await context.close();
+    await rm(profile, { recursive: true, force: true, maxRetries: 3 });
+  });
   return {
     context,
     async leave() {
@@ -72,10 +76,6 @@ export async function launch(options: ContextOptions = {}): Promise<Browser> {
         if (origin?.startsWith('http'))
           await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage' });
       await session.detach();
-    },
-    async close() {
-      await context.close();
-      await rm(profile, { recursive: true, force: true, maxRetries: 3 });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { effort } from '../support/effort.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
@@ -21,10 +21,6 @@ beforeAll(async () => {
   };
   daemon = await startAgentd({ args: ['--dev'], env });
   browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.stop();
 });
 
 describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {

@@ -31,10 +31,7 @@ export function openRoom(
     prepare(chat);
   });
   afterEach(() => browser?.leave());
-  afterAll(async () => {
-    await browser?.close();
-    await chat.stop();
-  });
+  afterAll(() => chat.stop());
   return {
     chat,
     browser: {

@@ -1,14 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { explainError } from '../../src/cli/report-error.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { startAgentd } from '../support/daemon.ts';
 import { startDaemonHere } from '../support/daemon-here.ts';
 import { freePort } from '../support/free-ports.ts';
 import { Gate } from '../support/gate.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 /** A runtime that waits for the gate while it is loaded, and again before it answers "wait". */
@@ -24,23 +24,12 @@ export default {
 };
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-admin-'));
+const folder = temporaryFolder('admin');
 const AGENT_RUNTIME = join(folder, 'gated.mjs');
 let gate: Gate;
 beforeAll(async () => {
   writeFileSync(AGENT_RUNTIME, RUNTIME);
   gate = await Gate.open();
-});
-afterAll(async () => {
-  await gate.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-let daemon: Agentd | null = null;
-afterEach(async () => {
-  daemon?.signal('SIGKILL');
-  await daemon?.exited;
-  daemon = null;
 });
 
 interface Ready {
@@ -66,7 +55,7 @@ it('the admin listener reports whether the daemon is starting, serving or draini
   const port = await freePort();
   const admin = `http://127.0.0.1:${port}`;
   const starting = startAgentd({
-    directory: mkdtempSync(join(folder, 'daemon-')),
+    directory: temporaryFolder('admin-daemon'),
     env: {
       AGENT_RUNTIME,
       GATE_URL: gate.url,
@@ -90,7 +79,7 @@ it('the admin listener reports whether the daemon is starting, serving or draini
   expect(await ask(`${admin}/live`)).toEqual({ status: 200, body: { status: 'ok' } });
 
   gate.release();
-  daemon = await starting;
+  const daemon = await starting;
   expect(daemon.stdout()).toContain(`${admin}/ready`);
   expect(await ask(`${admin}/ready`)).toEqual({
     status: 200,
@@ -123,7 +112,7 @@ it('the admin listener reports whether the daemon is starting, serving or draini
   // Then the daemon drains. It refuses new connections, so that a proxy tries another daemon, but still answers probes.
   await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');
   await expect
-    .poll(() => post(daemon?.url ?? '', { user_id: 'bob', message: 'too late' }).catch(({ cause }) => cause))
+    .poll(() => post(daemon.url, { user_id: 'bob', message: 'too late' }).catch(({ cause }) => cause))
     .toMatchObject({ code: 'ECONNREFUSED' });
   expect((await ask(`${admin}/ready`)).status).toBe(503);
   expect((await ask(`${admin}/live`)).status).toBe(200);
@@ -139,7 +128,6 @@ it('the admin listener reports whether the daemon is starting, serving or draini
 
 it('the admin listener uses only its own port, and `/ready` gets 503 while the store cannot be written', async () => {
   const here = await startDaemonHere({ env: { ADMIN_LISTEN: '127.0.0.1:0' } });
-  onTestFinished(async () => void (await here.stop()));
   const admin = /(http:\S+)\/live/.exec(here.stdout())?.[1] ?? '';
   const ready = await fetch(`${admin}/ready`, { headers: { 'X-Request-Id': 'probe-1' } });
   expect(ready.headers.get('x-request-id')).toBe('probe-1');

@@ -1,27 +1,26 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { explainError } from '../../src/cli/report-error.ts';
 import { command } from '../support/command.ts';
 import { agentd } from '../support/daemon.ts';
 import { startDaemonHere } from '../support/daemon-here.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // The rules are in agentd-store(7), "Layout".
 
 let directory: string;
 let database: string;
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-layout-'));
+  directory = temporaryFolder('layout');
   mkdirSync(join(directory, 'state'), { mode: 0o700 });
   database = join(directory, 'state/agentd.db');
   const db = new Database(database);
   db.exec('PRAGMA journal_mode = WAL; CREATE TABLE sessions (x)');
   db.close();
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 it('the daemon does not start with a store of another layout, says why, and does not change the store', async () => {
   const before = readFileSync(database);
@@ -53,7 +52,6 @@ describe.skipIf(!hasRedis)('with Redis', () => {
     redis = await startRedis();
   });
   beforeEach(() => redis.flush());
-  afterAll(() => redis.stop());
 
   it.each([
     ['keys without a layout', ['agentd:{inbox}:clock', '1']],

@@ -3,15 +3,12 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
@@ -19,17 +16,17 @@ import { SCRIPTS } from '../../src/cli/completion/scripts.ts';
 import { readVocabulary } from '../../src/cli/completion/vocabulary.ts';
 import { startAgentd } from '../support/daemon.ts';
 import { isThorough } from '../support/effort.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SOURCES = ['src', 'plugins', 'man', '.ci', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
 let copy: string;
 
 beforeAll(() => {
-  copy = mkdtempSync(join(tmpdir(), 'agentd-build-'));
+  copy = temporaryFolder('build');
   for (const name of SOURCES) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   declareTypesOf('src/channel/index.ts');
-  return () => rm(copy, { recursive: true });
 });
 
 /** Limits the types to one module, because those of all modules would only take time. */

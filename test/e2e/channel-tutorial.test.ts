@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { outputPattern, shownCommands } from '../support/console.ts';
-import { type Agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
+import { BIN, baseEnv, startAgentd } from '../support/daemon.ts';
 import { installChannel } from '../support/new-channel.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Runs the tutorial of agentd-channel(7) command by command, and compares what each command prints with the page. `npm
 // install` works without a registry, and `npx` runs the agentd of this project.
@@ -18,13 +18,12 @@ const terminals = TUTORIAL.split('second terminal').map((part) =>
 const HOOK_MS = 240_000;
 
 let directory: string;
-let daemon: Agentd;
 let cwd: string;
 /** What each command printed, in order. */
 const printed: string[] = [];
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-tutorial-'));
+  directory = temporaryFolder('tutorial');
   const programs = join(directory, 'programs');
   mkdirSync(programs);
   const program = (name: string, line: string) =>
@@ -39,15 +38,10 @@ beforeAll(async () => {
   for (const { line } of first) printed.push(await run(line, env));
   // The page asks for `npm start` here.
   const dev = { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', WEBCHAT_ENABLED: '' };
-  daemon = await startAgentd({ directory: cwd, args: ['--dev'], env: dev });
+  await startAgentd({ directory: cwd, args: ['--dev'], env: dev });
   cwd = directory;
   for (const { line } of second) printed.push(await run(line, env));
 }, HOOK_MS);
-
-afterAll(async () => {
-  await daemon?.stop();
-  rmSync(directory, { recursive: true });
-});
 
 async function run(line: string, env: Record<string, string>): Promise<string> {
   const folder = /^cd (.+)$/.exec(line)?.[1];

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ChannelView } from '../../src/cli/commands/channels-list.ts';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const PAGER = `export default {
   name: 'pager', apiVersion: 1, summary: 'People with a pager.',
@@ -24,15 +24,11 @@ const PLATFORMS = { MESSAGING_PLATFORMS: 'webchat,sse,pager', PAGER_KEY: 'a key 
 let directory: string;
 let daemon: DaemonHere;
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'agentd-channels-'));
+  directory = temporaryFolder('channels');
   await writeFile(join(directory, 'pager.mjs'), PAGER);
   await writeFile(join(directory, 'broken.mjs'), 'throw new Error("no line");');
   await writeFile(join(directory, 'agentd.yaml'), 'plugins:\n  - ./pager.mjs\n');
   daemon = await startDaemonHere({ directory, env: PLATFORMS });
-});
-afterAll(async () => {
-  await daemon.stop();
-  await rm(directory, { recursive: true });
 });
 
 async function list(env: Record<string, string>, ...args: string[]) {

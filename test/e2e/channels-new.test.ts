@@ -1,22 +1,21 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { startDaemonHere } from '../support/daemon-here.ts';
 import { isThorough } from '../support/effort.ts';
 import { installChannel, manifestIn } from '../support/new-channel.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const execute = promisify(execFile);
 
 let directory: string;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'agentd-new-'));
+  directory = temporaryFolder('new');
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const begin = (...args: string[]) => command(['channels', 'new', ...args], { cwd: directory });
 
@@ -97,23 +96,19 @@ describe('agentd channels new', () => {
       STATE_DIR: join(directory, '.agentd'),
     };
     const daemon = await startDaemonHere({ directory, dev: true, env });
-    try {
-      expect(daemon.stdout()).toContain('pager');
-      const args = ['simulate', 'pager', 'Who am I?', '--url', daemon.url, '--json'];
-      const { code, stdout, stderr } = await command(args, { cwd: directory, env });
-      expect([code, stderr]).toEqual([0, expect.not.stringContaining('refused')]);
-      const happenings = JSON.parse(stdout) as { type: string; text?: string }[];
-      const shown = happenings.find(({ type }) => type === 'shown')?.text;
-      expect(shown).toContain('you’re not signed in');
-      expect(shown).toContain('To sign in, send /sign-in followed by the token from our website.');
-      const signing = ['simulate', 'pager', '/sign-in a.b.c', '--command', '--url', daemon.url];
-      const signIn = await command(signing, { cwd: directory, env });
-      expect(signIn.stdout).toContain('You are not signed in: JWT Malformed.');
-      const wrong = await command([...args, '--bad-signature'], { cwd: directory, env });
-      expect(wrong.code).toBe(0);
-    } finally {
-      await daemon.stop();
-    }
+    expect(daemon.stdout()).toContain('pager');
+    const args = ['simulate', 'pager', 'Who am I?', '--url', daemon.url, '--json'];
+    const { code, stdout, stderr } = await command(args, { cwd: directory, env });
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('refused')]);
+    const happenings = JSON.parse(stdout) as { type: string; text?: string }[];
+    const shown = happenings.find(({ type }) => type === 'shown')?.text;
+    expect(shown).toContain('you’re not signed in');
+    expect(shown).toContain('To sign in, send /sign-in followed by the token from our website.');
+    const signing = ['simulate', 'pager', '/sign-in a.b.c', '--command', '--url', daemon.url];
+    const signIn = await command(signing, { cwd: directory, env });
+    expect(signIn.stdout).toContain('You are not signed in: JWT Malformed.');
+    const wrong = await command([...args, '--bad-signature'], { cwd: directory, env });
+    expect(wrong.code).toBe(0);
   });
 
   it('writes nothing if the directory is not empty, or is a file', async () => {

@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import { manifestFor } from '../../plugins/teamchat/setup.ts';
 import { command } from '../support/command.ts';
 import { FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // The rules are in agentd-channels(1), `channels setup`, and in agentd-doctor(1): `agentd doctor` checks the
 // registration of each channel.
@@ -24,9 +24,8 @@ beforeAll(async () => {
   );
   platforms = { msgbot: one, phonechat: two, teamchat: three } as typeof platforms;
 });
-afterAll(() => Promise.all(Object.values(platforms).map((platform) => platform.close())));
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-setup-'));
+  directory = temporaryFolder('setup');
   env = Object.assign(
     { NODE_ENV: 'production' },
     ...Object.values(platforms).map((platform) => platform.env),
@@ -34,7 +33,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const platform of Object.values(platforms)) platform.forget();
-  rmSync(directory, { recursive: true });
 });
 
 const secrets = () =>

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { agentd, BIN, baseEnv } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { freePort } from '../support/free-ports.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HAS_TERMINALS, KEY, Terminal } from '../support/terminal.ts';
 import { token } from '../support/tokens.ts';
 
@@ -23,18 +22,11 @@ beforeAll(async () => {
   shared = await startWith();
 });
 
-afterAll(async () => {
-  await shared.stop();
-  await dictation.close();
-});
-
 beforeEach(() => {
   dictation.forget();
   shared.forget();
-  directory = mkdtempSync(join(tmpdir(), 'agentd-chat-'));
+  directory = temporaryFolder('chat');
 });
-
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const startWith = (env: Record<string, string> = {}, place: { directory?: string } = {}) =>
   startDaemonHere({ ...place, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
@@ -133,7 +125,6 @@ if (!HAS_TERMINALS && process.env.CI !== 'true') {
 // If script(1) is missing, these tests are skipped or, with CI=true, fail.
 describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a terminal', () => {
   let terminal: Terminal;
-  afterEach(() => terminal.close());
 
   function open(url: string, line = `agentd chat --url ${url}`): Terminal {
     terminal = new Terminal(line, { cwd: directory });

@@ -1,25 +1,18 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 // Messages that are answered together (COLLECT_MS).
 
 it('answers the same messages together after a kill -9, and names the turn for each of them', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-collecting-'));
+  const directory = temporaryFolder('collecting');
   const exchange = await FakeExchange.start();
   const env = { ...exchange.env(directory), COLLECT_MS: '400' };
   let daemon = await startAgentd({ directory, env });
-  onTestFinished(async () => {
-    await daemon.stop('SIGKILL');
-    await exchange.close();
-    await rm(directory, { recursive: true, force: true });
-  });
   const tell = async (...texts: string[]) => {
     const messages = texts.map((text) => ({ id: text, user: 'u1', thread: 't1', text }));
     const { status } = await post(daemon.url, { messages }, { path: '/telex' });

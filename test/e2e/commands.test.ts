@@ -1,12 +1,9 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { agentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Most tests run commands in the process of the test (support/command.ts). Here commands run as programs: they start,
 // read standard input, work while a daemon runs, and exit with their exit codes.
@@ -16,14 +13,8 @@ let daemon: DaemonHere;
 
 beforeAll(async () => {
   exchange = await FakeExchange.start();
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-commands-'));
+  const directory = temporaryFolder('commands');
   daemon = await startDaemonHere({ directory, env: exchange.env(directory) });
-});
-
-afterAll(async () => {
-  await daemon.stop();
-  await rm(daemon.directory, { recursive: true, force: true });
-  await exchange.close();
 });
 
 function started(args: string[], input = ''): ReturnType<typeof agentd> {

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
@@ -13,6 +12,7 @@ import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { eventsIn, type Seen } from '../support/event-stream.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -76,7 +76,7 @@ texts:
 const QUESTION = 'Cancel order "1004"\nbody.reason: "late"';
 const DONE = 'It was done: {"ok":true,"result":{"cancelled":true}}';
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-confirmation-'));
+const folder = temporaryFolder('confirmation');
 let calls: { line: string; authorization: string | undefined; key: unknown; body: unknown }[] = [];
 const api = createServer(async (request, response) => {
   const { method, url, headers } = request;
@@ -117,12 +117,6 @@ beforeAll(async () => {
   };
   daemon = await startDaemonHere(options);
   ada = await token({ sub: 'ada' });
-});
-afterAll(async () => {
-  await daemon.stop();
-  for (const platform of Object.values(platforms)) await platform.close();
-  await new Promise((resolve) => api.close(resolve));
-  rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
   tests++;
@@ -337,6 +331,21 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
   );
 });
 
+describe('the command line', () => {
+  it('`agentd chat` asks, and accepts y and n', async () => {
+    const args = ['chat', '--url', daemon.url, '--token', ada];
+    const { code, stdout, stderr } = await agentd(args, {
+      cwd: folder,
+      input: 'mine 1004\ny\nmine 1005\nn\n',
+    });
+    expect([code, calls.map(({ line }) => line)]).toEqual([0, ['POST /v1/orders/1004/cancel']]);
+    expect(stdout).toContain('Please confirm: Cancel order "1004"');
+    expect(stdout).toContain('It was done');
+    expect(stdout).toContain('Cancel order "1005" (body.reason: "late") – declined, nothing was changed');
+    expect(stderr).toContain('You can also answer with y or n.');
+  });
+});
+
 it('after kill -9, the next daemon takes the buttons away that the first one could not', async () => {
   await daemon.stop();
   const killed = await startAgentd(options);
@@ -355,21 +364,6 @@ it('after kill -9, the next daemon takes the buttons away that the first one cou
   await platform.until(() => platform.shown.some(({ what }) => what === 'edited'));
   expect(platform.shown.find(({ what }) => what === 'edited')?.text).toMatch(/This was done\.$/);
   expect(calls).toHaveLength(1);
-});
-
-describe('the command line', () => {
-  it('`agentd chat` asks, and accepts y and n', async () => {
-    const args = ['chat', '--url', daemon.url, '--token', ada];
-    const { code, stdout, stderr } = await agentd(args, {
-      cwd: folder,
-      input: 'mine 1004\ny\nmine 1005\nn\n',
-    });
-    expect([code, calls.map(({ line }) => line)]).toEqual([0, ['POST /v1/orders/1004/cancel']]);
-    expect(stdout).toContain('Please confirm: Cancel order "1004"');
-    expect(stdout).toContain('It was done');
-    expect(stdout).toContain('Cancel order "1005" (body.reason: "late") – declined, nothing was changed');
-    expect(stderr).toContain('You can also answer with y or n.');
-  });
 });
 
 function unescaped(text: string): string {

@@ -1,12 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { chown, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { buildStage, containerStages } from '../support/containerfile.ts';
 import { freePort } from '../support/free-ports.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Tests config/Containerfile without a container engine: the test carries out its instructions in an empty folder, with
 // the files that .dockerignore lets through. It runs the result with the same environment variables and, if the test
@@ -30,7 +31,7 @@ let env: Record<string, string>;
 let port: number;
 // Installs all packages and builds, which may take minutes on a busy machine.
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'agentd-container-'));
+  folder = temporaryFolder('container');
   for (const stage of stages) image = buildStage(stage, folder);
   const made = await command(['init', '--yes', '--secret-files', '--channels', 'webchat,sse'], {
     cwd: image,
@@ -59,7 +60,6 @@ beforeAll(async () => {
   for (const name of ['.', ...(await readdir(join(image, 'secrets')))])
     await chown(join(image, 'secrets', name), USER, USER);
 }, 300_000);
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(words: readonly string[]) {
   const [program = '', ...args] = [...AS_USER, process.execPath, ...words];

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
 import { follow } from '../browser/visitor.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
@@ -14,10 +14,6 @@ let browser: Browser;
 beforeAll(async () => {
   daemon = await startDaemonHere({ dev: true, env: DEV });
   if (!withoutBrowser) browser = await launch({ viewport: { width: 1280, height: 860 } });
-});
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.stop();
 });
 
 /** Sends a request with this `Host` header, which `fetch` cannot set. */
@@ -69,16 +65,12 @@ describe('the demo page', () => {
 
   it('does not exist without --dev', async () => {
     const plain = await startDaemonHere();
-    try {
-      for (const path of ['/demo', '/demo/shop.js', '/demo/people', '/demo/token/ada', '/demo/requests']) {
-        const response = await fetch(`${plain.url}${path}`);
-        expect(response.status).toBe(404);
-        expect(await response.json()).toMatchObject({ code: 'not_found' });
-      }
-      expect((await fetch(`${plain.url}/webchat/widget.js`)).status).toBe(200);
-    } finally {
-      await plain.stop();
+    for (const path of ['/demo', '/demo/shop.js', '/demo/people', '/demo/token/ada', '/demo/requests']) {
+      const response = await fetch(`${plain.url}${path}`);
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({ code: 'not_found' });
     }
+    expect((await fetch(`${plain.url}/webchat/widget.js`)).status).toBe(200);
   });
 });
 

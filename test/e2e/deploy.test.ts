@@ -1,17 +1,17 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { load } from 'js-yaml';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { outputPattern, shownCommands } from '../support/console.ts';
 import { BIN, LAUNCH_OPTIONS } from '../support/daemon.ts';
 import { freePort } from '../support/free-ports.ts';
 import { withoutNotify } from '../support/notify-socket.ts';
 import { ServiceUnit } from '../support/service-unit.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-deploy.7.md'), 'utf8');
 /** The console blocks of the page, without the indentation that blocks in a list have. */
@@ -29,7 +29,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
   const units = new Map<string, ServiceUnit>();
   const typed: string[] = [];
   beforeAll(async () => {
-    root = mkdtempSync(join(tmpdir(), 'agentd-deploy-'));
+    root = temporaryFolder('deploy');
     for (const path of ['bin', 'etc/systemd/system', 'run', 'var/lib'])
       mkdirSync(join(root, path), { recursive: true });
     const program = `#!/bin/sh\nexec "${process.execPath}" ${LAUNCH_OPTIONS.join(' ')} -- "${BIN}" "$@"\n`;
@@ -88,10 +88,6 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
       writeFileSync(config, settings.replace(/^# SHUTDOWN_DELAY_SECONDS.*$/m, ''));
     }
   });
-  afterAll(async () => {
-    for (const unit of units.values()) await unit.stop();
-    rmSync(root, { recursive: true });
-  });
   const outputs: { line: string; prints: string; printed: string }[] = [];
 
   it('shows commands to run', () => {
@@ -122,8 +118,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
 
 describe('config/kubernetes/agentd.yaml', () => {
   it('is a valid configuration, together with the secrets that agentd-deploy(7) names', async () => {
-    const secrets = mkdtempSync(join(tmpdir(), 'agentd-secrets-'));
-    onTestFinished(() => rmSync(secrets, { recursive: true }));
+    const secrets = temporaryFolder('secrets');
     for (const name of ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN'])
       writeFileSync(join(secrets, name), randomBytes(32).toString('base64'), { mode: 0o600 });
     const settings = load(

@@ -1,9 +1,8 @@
 import { cpSync } from 'node:fs';
-import { chmod, mkdtemp, open, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, open, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
@@ -14,6 +13,7 @@ import { startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const PASSWORD = 'the-password-of-the-service';
 const KEY = 'the-key-of-the-model-server';
@@ -29,11 +29,9 @@ beforeAll(async () => {
   model.models = ['small', 'large'];
   platforms = await Promise.all([teamchat, phonechat, msgbot].map((plugin) => FakePlatform.start(plugin)));
 });
-afterAll(() => Promise.all([api.close(), model.close(), ...platforms.map((platform) => platform.close())]));
-
 let directory: string;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'agentd-doctor-'));
+  directory = temporaryFolder('doctor');
 });
 afterEach(async () => {
   api.behave();
@@ -41,7 +39,6 @@ afterEach(async () => {
     platform.answer = () => null;
     platform.calls.length = 0;
   }
-  await rm(directory, { recursive: true });
 });
 
 /** Settings without problems. */
@@ -75,10 +72,9 @@ async function doctor(changes: Record<string, string> = {}) {
 /** The directory of a daemon that has stopped. */
 let stopped: string;
 beforeAll(async () => {
-  stopped = await mkdtemp(join(tmpdir(), 'agentd-doctor-stopped-'));
+  stopped = temporaryFolder('doctor-stopped');
   await (await startDaemonHere({ directory: stopped })).stop();
 });
-afterAll(() => rm(stopped, { recursive: true }));
 
 /** Makes the state directory of a daemon that has stopped. */
 function stateOfStopped(): string {

@@ -1,6 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { SHOP_ENV, shopFolder } from '../support/eval-world.ts';
 
@@ -20,7 +20,6 @@ beforeAll(() => {
   mkdirSync(join(folder, 'cases', 'more'), { recursive: true });
   writeFileSync(join(folder, 'cases', 'more', 'greetings.yml'), CASES);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const run = (args: string[], env: Record<string, string> = {}) =>
   command(args, { cwd: folder, env: { ...SHOP_ENV, ...env } });

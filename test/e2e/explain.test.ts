@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { SECRET } from '../support/daemon.ts';
 import { signToken } from '../support/fake-api.ts';
 import { FakeModel } from '../support/fake-model.ts';
@@ -39,10 +39,6 @@ beforeAll(async () => {
       },
     }),
   ]);
-});
-afterAll(async () => {
-  await Promise.all([shop.stop(), chat.stop()]);
-  await model.close();
 });
 
 const right = (claims: Record<string, unknown> = {}, ttl = 3600) =>
@@ -142,19 +138,15 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
 
   test('the business API is unreachable, or refuses the default credentials', async () => {
     const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
-    try {
-      const refused = await say(wrong, { message: 'ada@example.com' });
-      expectFinding(
-        await explain(wrong, refused.request_id),
-        'default_credentials_refused',
-        /an account that the API knows/,
-      );
-      await wrong.api.close();
-      const down = await say(wrong, {}, await token());
-      expectFinding(await explain(wrong, down.request_id), 'unreachable', /API_BASE_URL/);
-    } finally {
-      await wrong.daemon.stop();
-    }
+    const refused = await say(wrong, { message: 'ada@example.com' });
+    expectFinding(
+      await explain(wrong, refused.request_id),
+      'default_credentials_refused',
+      /an account that the API knows/,
+    );
+    await wrong.api.close();
+    const down = await say(wrong, {}, await token());
+    expectFinding(await explain(wrong, down.request_id), 'unreachable', /API_BASE_URL/);
   });
 
   test('the model refuses the request', async () => {

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
+import { closeAtEnd } from '../support/close-at-end.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { isThorough } from '../support/effort.ts';
@@ -42,19 +43,13 @@ beforeAll(async () => {
   });
   browser = await launch({ reducedMotion: null });
 });
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.stop();
-  await dictation?.close();
-  for (const pages of [shopPages, evilPages]) {
-    pages.closeAllConnections();
-    pages.close();
-  }
-});
-
 async function listen(server: Server): Promise<number> {
   server.listen(0);
   await once(server, 'listening');
+  closeAtEnd(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   return (server.address() as AddressInfo).port;
 }
 

@@ -1,17 +1,15 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 // Tests `agentd inbox`, and `agentd explain` for a message of a platform, while the daemon runs and while it does not.
 
-const directory = mkdtempSync(join(tmpdir(), 'agentd-inbox-'));
+const directory = temporaryFolder('inbox');
 let exchange: FakeExchange;
 /** The daemon of all tests. */
 let daemon: DaemonHere;
@@ -34,12 +32,6 @@ beforeEach(() => {
 /** Leaves an empty inbox for the next test. */
 afterEach(async () => {
   for (const { id } of await printed<{ id: string }[]>('inbox', 'list')) await run('inbox', 'discard', id);
-});
-
-afterAll(async () => {
-  await daemon.stop();
-  await exchange.close();
-  await rm(directory, { recursive: true, force: true });
 });
 
 /** Makes the id of a message, thread or request unique to this test. */

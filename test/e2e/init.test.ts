@@ -10,6 +10,7 @@ let directory: string;
 beforeEach(() => {
   directory = mkdtempSync('/tmp/agentd-init-');
 });
+
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const init = (...args: string[]) => command(['init', ...args], { cwd: directory, base: false });

@@ -1,14 +1,12 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { startAgentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { effort } from '../support/effort.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { seededRandom } from '../support/random.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
 let exchange: FakeExchange;
@@ -27,27 +25,15 @@ beforeEach(() => {
   shared.forget();
 });
 
-afterAll(async () => {
-  await end(shared);
-  await exchange.close();
-});
-
-const newDirectory = () => mkdtempSync(join(tmpdir(), 'agentd-later-'));
+const newDirectory = () => temporaryFolder('later');
 
 function startIn(directory: string, env: Record<string, string> = {}): Promise<DaemonHere> {
   return startDaemonHere({ directory, env: { ...exchange.env(directory), ...env } });
 }
 
-async function end(daemon: DaemonHere): Promise<void> {
-  await daemon.stop();
-  await rm(daemon.directory, { recursive: true, force: true });
-}
-
 /** Starts a daemon for one test, in a new directory or in the directory of an earlier daemon. */
-async function start(env: Record<string, string> = {}, before?: DaemonHere): Promise<DaemonHere> {
-  const daemon = await startIn(before?.directory ?? newDirectory(), env);
-  onTestFinished(() => end(daemon));
-  return daemon;
+function start(env: Record<string, string> = {}, before?: DaemonHere): Promise<DaemonHere> {
+  return startIn(before?.directory ?? newDirectory(), env);
 }
 
 /** Runs a command while a daemon runs. */
@@ -135,10 +121,6 @@ describe('when the daemon is stopped or killed', () => {
     const directory = newDirectory();
     const startProcess = () => startAgentd({ directory, env: exchange.env(directory) });
     let to = await startProcess();
-    onTestFinished(async () => {
-      await to.stop('SIGKILL');
-      await rm(directory, { recursive: true, force: true });
-    });
     let goOn = () => {};
     let started: Promise<void> = Promise.resolve();
     const load = Array.from({ length: 8 }, async (_, thread) => {

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
@@ -18,11 +18,6 @@ beforeAll(async () => {
   for (const { plugin } of PLATFORMS) platforms.set(plugin.name, await FakePlatform.start(plugin));
   const env = Object.assign({}, ...[...platforms.values()].map((platform) => platform.env));
   shop = await startShop({ env: { ...env, LOOP_GUARD_MAX_MESSAGES: '100' } });
-});
-
-afterAll(async () => {
-  await shop.stop();
-  for (const platform of platforms.values()) await platform.close();
 });
 
 describe.each(PLATFORMS)('on $plugin.name', ({ plugin: { name }, personOf }) => {

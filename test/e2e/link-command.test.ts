@@ -1,12 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 import { openAt } from '../unit/store/state-directory.ts';
@@ -20,7 +20,7 @@ let daemon: DaemonHere;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+  directory = temporaryFolder('link');
   exchange = await FakeExchange.start();
   env = exchange.env(directory);
   daemon = await startDaemonHere({ directory, env });
@@ -31,12 +31,6 @@ beforeEach(async () => {
   const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
   for (const { key } of await store.links.list({ limit: 100 })) await store.links.remove(key);
   await store.close();
-});
-
-afterAll(async () => {
-  await daemon.stop();
-  await exchange.close();
-  await rm(directory, { recursive: true, force: true });
 });
 
 /** Runs a command, and checks that it prints no token. */
@@ -68,7 +62,7 @@ async function linkedOnceTo(sub: string, user: string): Promise<void> {
 
 describe('agentd link before the first start of the daemon', () => {
   it('creates the store and the key, and the daemon finds the link', async () => {
-    const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+    const fresh = temporaryFolder('link');
     const own = { ...env, STATE_DIR: join(fresh, 'state') };
     const linked = await command(['link', 'printer', 'tx-u1', '-'], {
       cwd: fresh,
@@ -85,18 +79,13 @@ describe('agentd link before the first start of the daemon', () => {
     ]);
     expect(audit.stdout).not.toMatch(/u1|bob/);
     const later = await startDaemonHere({ directory: fresh, env: own });
-    try {
-      await post(later.url, { messages: [{ user: 'u1', thread: 'u1', text: 'hello' }] }, { path: '/telex' });
-      await exchange.until(() => exchange.taken.length === 1);
-      expect(exchange.runs.at(-1)?.person?.email).toBe('bob@example.com');
-    } finally {
-      await later.stop();
-      await rm(fresh, { recursive: true, force: true });
-    }
+    await post(later.url, { messages: [{ user: 'u1', thread: 'u1', text: 'hello' }] }, { path: '/telex' });
+    await exchange.until(() => exchange.taken.length === 1);
+    expect(exchange.runs.at(-1)?.person?.email).toBe('bob@example.com');
   });
 
   it('creates nothing for a channel that does not exist or an id that is invalid', async () => {
-    const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+    const fresh = temporaryFolder('link');
     const own = { ...env, STATE_DIR: join(fresh, 'state') };
     for (const [channel, user] of [
       ['nothing', 'u1'],
@@ -109,7 +98,7 @@ describe('agentd link before the first start of the daemon', () => {
   });
 
   it('creates nothing without a valid token', async () => {
-    const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+    const fresh = temporaryFolder('link');
     const own = { ...env, STATE_DIR: join(fresh, 'state') };
     for (const [input, exit, told] of [
       ['abc', 1, /^agentd: the token is invalid: JWT Malformed; nothing was linked\n/],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import type { StartOptions } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
@@ -15,21 +15,12 @@ const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SEC
 
 let daemon: DaemonHere;
 beforeAll(async () => {
-  daemon = await guarded({
-    env: PATIENT,
-  });
+  daemon = await guarded({ env: PATIENT });
 });
-afterAll(() => daemon.stop());
 
 /** Starts a daemon with the loop guard on, as it is by default. */
 function guarded({ env, ...options }: StartOptions = {}): Promise<DaemonHere> {
   return startDaemonHere({ ...options, env: { LOOP_GUARD_ENABLED: '', ...env } });
-}
-
-async function guardedForThisTest(options: StartOptions = {}): Promise<DaemonHere> {
-  const own = await guarded(options);
-  onTestFinished(async () => void (await own.stop()));
-  return own;
 }
 
 /** Sends a message. Its text is new, unless `members` has a text. */
@@ -80,8 +71,7 @@ describe('A burst', () => {
 
   test('is detected even while the answers are slow: blocked messages do not wait for them', async () => {
     const gate = await Gate.open();
-    onTestFinished(() => gate.close());
-    const slow = await guardedForThisTest({
+    const slow = await guarded({
       env: { ...PATIENT, AGENT_RUNTIME: sampleAgent('gated-agent.mjs', gate.url) },
     });
     const sent = Array.from({ length: 6 }, (_, n) =>
@@ -108,7 +98,7 @@ test('a repeat under a known Idempotency-Key is not counted, and is answered eve
 
 describe('Operators', () => {
   test('list whom the guard blocks, and unblock them, while the daemon runs', async () => {
-    const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '7' } });
+    const on = await guarded({ env: { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '7' } });
     const nobody = await run(on, 'guard', 'list');
     expect([nobody.code, nobody.stdout, nobody.stderr]).toEqual([0, '', 'The loop guard blocks nobody.\n']);
     expect(await json(on, 'guard', 'list')).toEqual([]);

@@ -1,15 +1,15 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { SECRET } from '../support/daemon.ts';
 import { startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -26,9 +26,8 @@ function program(page: string, begin: string): string {
 
 let directory: string;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'agentd-manual-'));
+  directory = temporaryFolder('manual');
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 it('the channel of agentd-channel(7) runs as printed', async () => {
   await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7.md', '// telex.ts'));
@@ -36,18 +35,14 @@ it('the channel of agentd-channel(7) runs as printed', async () => {
     directory,
     env: { TELEX_ENABLED: 'true', MESSAGING_PLATFORMS: 'webchat,./telex.ts' },
   });
-  try {
-    const response = await fetch(`${daemon.url}/telex`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ from: 'ada', text: 'help' }),
-    });
-    expect(response.status).toBe(200);
-    expect(await response.text()).toContain('Who am I?');
-    expect(daemon.stdout()).toContain('webchat, telex');
-  } finally {
-    await daemon.stop();
-  }
+  const response = await fetch(`${daemon.url}/telex`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ from: 'ada', text: 'help' }),
+  });
+  expect(response.status).toBe(200);
+  expect(await response.text()).toContain('Who am I?');
+  expect(daemon.stdout()).toContain('webchat, telex');
 });
 
 it('the channel of agentd-channel(7) passes the conformance suite, run as described', async () => {
@@ -71,24 +66,20 @@ it('the channel of agentd-channel(7) with delayed answers runs as printed, and a
   expect(proof.stdout).toMatch(/pass [1-9][0-9]/);
   expect(proof.stdout).toMatch(/fail 0/);
 
-  const daemon = await startDaemonHere({
+  await startDaemonHere({
     directory,
     dev: true,
     env: { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', MESSAGING_PLATFORMS: 'webchat,./wire.ts' },
   });
   const run = (args: string[], input = '') => command(args, { cwd: directory, base: false, input });
   const settings = ['--env-file', '.agentd/env'];
-  try {
-    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('you’re not signed in');
-    const ada = ['--sub', 'ada', '--email', 'ada@example.com'];
-    const { stdout: signed } = await run(['token', 'issue', ...ada, ...settings]);
-    expect(await run(['link', 'wire', 'ada', '-', ...settings], signed)).toMatchObject({ code: 0 });
-    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('You are Ada Lovelace');
-    const signIn = await run(['simulate', 'wire', '--user', 'grace', '--command', '-'], `/sign-in ${signed}`);
-    expect(signIn.stdout).toContain('You are ada@example.com.');
-  } finally {
-    await daemon.stop();
-  }
+  expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('you’re not signed in');
+  const ada = ['--sub', 'ada', '--email', 'ada@example.com'];
+  const { stdout: signed } = await run(['token', 'issue', ...ada, ...settings]);
+  expect(await run(['link', 'wire', 'ada', '-', ...settings], signed)).toMatchObject({ code: 0 });
+  expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('You are Ada Lovelace');
+  const signIn = await run(['simulate', 'wire', '--user', 'grace', '--command', '-'], `/sign-in ${signed}`);
+  expect(signIn.stdout).toContain('You are ada@example.com.');
 });
 
 it('the renderer of agentd-channel(7) runs as printed, from the installed package', async () => {
@@ -121,13 +112,9 @@ it('the tools of the README work as printed', async () => {
   const [, example = ''] = /^```yaml\n(.*?tools:.*?)^```/ms.exec(text('README.md')) ?? [];
   await writeFile(join(directory, 'agentd.yaml'), example);
   const env = { PORT: '0', WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' };
-  const daemon = await startDaemonHere({ directory, dev: true, env });
-  try {
-    const called = await command(['tools', 'call', 'shop_listProducts'], { cwd: directory, base: false });
-    expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('price')]);
-  } finally {
-    await daemon.stop();
-  }
+  await startDaemonHere({ directory, dev: true, env });
+  const called = await command(['tools', 'call', 'shop_listProducts'], { cwd: directory, base: false });
+  expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('price')]);
 });
 
 it('the agent runtime of the README runs as printed', async () => {
@@ -135,12 +122,8 @@ it('the agent runtime of the README runs as printed', async () => {
   if (!source) throw new Error('the README shows no agent runtime');
   await writeFile(join(directory, 'runtime.ts'), source);
   const daemon = await startDaemonHere({ directory, env: { AGENT_RUNTIME: './runtime.ts' } });
-  try {
-    const { body } = await post(daemon.url, { user_id: 'ada', message: 'Hi.' });
-    expect(body.response).toBe('You said: Hi.');
-  } finally {
-    await daemon.stop();
-  }
+  const { body } = await post(daemon.url, { user_id: 'ada', message: 'Hi.' });
+  expect(body.response).toBe('You said: Hi.');
 });
 
 it('the tool and the runtime of agentd-agent(7) run as printed', async () => {
@@ -153,20 +136,15 @@ it('the tool and the runtime of agentd-agent(7) run as printed', async () => {
   api.misbehave('/orders/17/refund', { status: 200, body: { refunded: true } });
   const env = { API_BASE_URL: api.url, AGENT_RUNTIME: './runtime.ts' };
   const daemon = await startDaemonHere({ directory, env });
-  try {
-    const bearer = await token({ sub: 'ada', email: 'alice@example.com' });
-    const { body } = await post(daemon.url, { user_id: 'ada', message: 'Well, who am I?' }, { bearer });
-    expect(body.response).toContain('"user":{"id":"user-1"');
-    const words = ['tools', 'call', 'refund', '{"order":"17"}', '--yes', '--token', '-'];
-    const called = await command(words, { cwd: directory, env, input: bearer });
-    expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('"refunded": true')]);
-    expect(api.seen('/orders/17/refund')).toMatchObject([
-      { method: 'POST', bearer, headers: { 'idempotency-key': expect.stringMatching(/./) } },
-    ]);
-  } finally {
-    await daemon.stop();
-    await api.close();
-  }
+  const bearer = await token({ sub: 'ada', email: 'alice@example.com' });
+  const { body } = await post(daemon.url, { user_id: 'ada', message: 'Well, who am I?' }, { bearer });
+  expect(body.response).toContain('"user":{"id":"user-1"');
+  const words = ['tools', 'call', 'refund', '{"order":"17"}', '--yes', '--token', '-'];
+  const called = await command(words, { cwd: directory, env, input: bearer });
+  expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('"refunded": true')]);
+  expect(api.seen('/orders/17/refund')).toMatchObject([
+    { method: 'POST', bearer, headers: { 'idempotency-key': expect.stringMatching(/./) } },
+  ]);
 });
 
 it('the business API of agentd-api(7) serves agentd as printed', async () => {

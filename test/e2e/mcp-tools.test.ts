@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { McpServer, SEARCH } from '../support/mcp-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -24,7 +24,7 @@ export default {
 `;
 const PROGRAM = join(import.meta.dirname, '../fixtures/mcp-program.ts');
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-mcp-'));
+const folder = temporaryFolder('mcp');
 const env = { AGENT_RUNTIME: join(folder, 'agent.mjs'), DOCS_KEY: 'the-key-of-docs' };
 let server: McpServer;
 let daemon: DaemonHere;
@@ -58,12 +58,6 @@ tools:
   );
 });
 beforeEach(() => server.requests.splice(0));
-afterAll(async () => {
-  await daemon.stop();
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
-
 const start = () => startDaemonHere({ env, directory: folder });
 
 async function call(name: string, args: object, jwt?: string): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeModel } from '../support/fake-model.ts';
@@ -32,11 +32,6 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     bearer = await token({ sub: 'ada' });
   });
 
-  afterAll(async () => {
-    await daemon.stop();
-    await Promise.all([model.close(), server.stop()]);
-  });
-
   async function say(message: string, to = daemon): Promise<string> {
     const body = { user_id: 'visitor', message, session_id: `s${++sessions}` };
     const answer = await post(to.url, body, { bearer });
@@ -54,13 +49,9 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
 
   it('is shared by commands and by daemons that each have their own store', async () => {
     const other = await startDaemonHere({ env });
-    try {
-      expect(await say('remember I like green tea')).toContain('I like green tea');
-      await say('Which tea?', other);
-      expect(lastPrompt(model)).toContain('"text":"I like green tea"');
-    } finally {
-      await other.stop();
-    }
+    expect(await say('remember I like green tea')).toContain('I like green tea');
+    await say('Which tea?', other);
+    expect(lastPrompt(model)).toContain('"text":"I like green tea"');
     const { stdout } = await run('memory', 'search', '--sub', 'ada', 'tea', '--json');
     expect(JSON.parse(stdout)).toMatchObject([{ text: 'I like green tea', tainted: false }]);
     const doctor = await run('doctor', '--json');
@@ -96,11 +87,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(list.stderr + stdout).not.toContain('the-password');
 
     const late = await startDaemonHere({ env });
-    try {
-      expect(await say('Which tea?', late)).toBe('Hello.');
-    } finally {
-      await late.stop();
-    }
+    expect(await say('Which tea?', late)).toBe('Hello.');
 
     await server.resume();
     await ready('ok');

@@ -1,9 +1,5 @@
-import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import phonechat from '../../plugins/phonechat/index.ts';
@@ -12,7 +8,9 @@ import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
 import { callMemoryTools, lastPrompt, lastTools } from '../support/memory-model.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -28,19 +26,13 @@ let daemon: DaemonHere;
 let sessions = 0;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-memory-'));
+  directory = temporaryFolder('memory');
   model = await FakeModel.start();
   callMemoryTools(model);
   phone = await FakePlatform.start(phonechat);
   team = await FakePlatform.start(teamchat);
   const env = { ...phone.env, ...team.env, AGENT_BASE_URL: model.url, AGENT_MODEL: 'fake' };
   daemon = await startDaemonHere({ directory, env });
-});
-
-afterAll(async () => {
-  await daemon.stop();
-  await Promise.all([model.close(), phone.close(), team.close()]);
-  await rm(directory, { recursive: true, force: true });
 });
 
 /** Sends a message in a new session. @returns the reply */
@@ -224,17 +216,15 @@ info: { title: Pages, version: '1' }
 paths:
   /page: { get: { operationId: read, summary: Read the page, responses: { '200': { description: Page } } } }
 `;
-  let pages: Server;
   let poisoned: DaemonHere;
   let folder: string;
 
   beforeAll(async () => {
-    pages = createServer((_request, response) => {
+    const pages = createServer((_request, response) => {
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ order: ORDER }));
-    }).listen(0, '127.0.0.1');
-    await once(pages, 'listening');
-    const { port } = pages.address() as AddressInfo;
-    folder = mkdtempSync(join(tmpdir(), 'agentd-pages-'));
+    });
+    const port = await listenOnFreePort(pages);
+    folder = temporaryFolder('pages');
     writeFileSync(join(folder, 'pages.yaml'), DOCUMENT);
     writeFileSync(
       join(folder, 'agentd.yaml'),
@@ -253,12 +243,7 @@ paths:
       env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'fake' },
     });
   });
-  afterAll(async () => {
-    callMemoryTools(model);
-    await poisoned.stop();
-    pages.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterAll(() => callMemoryTools(model));
 
   /** Calls these tools one after the other, whatever they return. */
   const obey = (...calls: { name: string; args: object }[]) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
@@ -19,7 +19,6 @@ beforeAll(async () => {
   const line = await shop.daemon.logged(({ msg }) => /^the admin listener answers/.test(String(msg)));
   metricsUrl = `${line?.address}/metrics`;
 });
-afterAll(() => shop.stop());
 
 function scrape(bearer = 'the-scraper-may-read'): Promise<Response> {
   return fetch(metricsUrl, { headers: { Authorization: `Bearer ${bearer}` } });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
@@ -31,10 +31,6 @@ beforeAll(async () => {
       AGENT_DAILY_TOKENS: String(DAILY),
     },
   });
-});
-afterAll(async () => {
-  await shop.stop();
-  await model.close();
 });
 
 const explain = async (id: string) => (await shop.run('explain', id)).stdout;

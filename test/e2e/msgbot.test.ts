@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from '../support/command.ts';
@@ -11,6 +10,7 @@ import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 import { type Shop, startShop } from '../support/shop.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 
 const GROUP = '-1005550100';
@@ -43,17 +43,9 @@ beforeEach(() => {
   daemon = agent;
 });
 
-afterAll(async () => {
-  await agent.stop();
-  await shop.stop();
-  await platform.close();
-  await dictation.close();
-});
-
 /** Starts a daemon for one test. The test dictates the replies of its agent. */
 async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<DaemonHere> {
   const started = await startDaemonHere({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
-  onTestFinished(() => started.stop().then(() => {}));
   daemon = started;
   return started;
 }
@@ -138,8 +130,7 @@ describe('signing in', () => {
 
 describe('secrets', () => {
   it('appear neither in logs nor in stored data: the tokens of people, the token of the bot and the webhook secret', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'agentd-msgbot-'));
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const directory = temporaryFolder('msgbot');
     const TOKEN_ENCRYPTION_KEY = randomBytes(32).toString('base64');
     const to = await start({ TOKEN_ENCRYPTION_KEY, LOG_LEVEL: 'TRACE' }, { directory });
     const linked = await token({ sub: 'user-ada' });

@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -81,7 +81,7 @@ tools:
       search: { effect: read, bind: { body.owner: sub } }
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-openapi-'));
+const folder = temporaryFolder('openapi');
 let seen: { line: string; authorization: string | undefined; key: unknown }[] = [];
 /** The forms that arrived, each with its type and its cookie. */
 let forms: unknown[] = [];
@@ -118,11 +118,6 @@ beforeAll(async () => {
     SHOP_KEY: 'key-1',
   };
   daemon = await startDaemonHere({ directory: folder, env });
-});
-afterAll(async () => {
-  await daemon.stop();
-  await new Promise((resolve) => api.close(resolve));
-  rmSync(folder, { recursive: true });
 });
 beforeEach(() => {
   seen = [];

@@ -1,15 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 // Modules that an operator wrote, in a folder without node_modules: a channel that imports values from agentd, and a
 // runtime that imports only types and can fail.
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-own-'));
+const folder = temporaryFolder('own');
 
 const CHANNEL = `
 import { type ChannelPlugin, TEXT_MAX } from 'agentd/channel';
@@ -55,10 +55,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
   const env = { MESSAGING_PLATFORMS: './slip.ts', AGENT_RUNTIME: './runtime.ts' };
   daemon = await startDaemonHere({ directory: folder, env });
-});
-afterAll(async () => {
-  await daemon.stop();
-  rmSync(folder, { recursive: true });
 });
 
 const say = (text: string) => post(daemon.url, { text }, { path: '/slip' });

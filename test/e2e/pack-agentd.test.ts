@@ -1,19 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { packAgentd, packedFiles, tarball } from '../../src/cli/scaffold.ts';
 
 import { isThorough } from '../support/effort.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-
-async function folder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'agentd-pack-'));
-  onTestFinished(() => rm(path, { recursive: true }));
-  return path;
-}
 
 test.runIf(isThorough)('agentd is packed with the files that npm would pack', async () => {
   const args = ['pack', ROOT, '--dry-run', '--json', '--ignore-scripts', '--offline', '--no-update-notifier'];
@@ -23,7 +17,7 @@ test.runIf(isThorough)('agentd is packed with the files that npm would pack', as
 });
 
 test('an archive unpacks to the same files, byte for byte, with a manifest without scripts', async () => {
-  const target = await folder();
+  const target = temporaryFolder('pack');
   const file = join(target, 'agentd.tgz');
   await writeFile(file, await packAgentd());
   await execa('tar', ['-xzf', file, '-C', target]);

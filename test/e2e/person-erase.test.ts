@@ -1,13 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { findCanaries } from '../support/canary.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // agentd-person(1): an erasure also finds people whom the agent has never answered, on every channel.
 
@@ -15,7 +15,7 @@ describe.each([
   { backend: 'sqlite', isHere: true },
   { backend: 'redis', isHere: hasRedis },
 ])('an erasure with $backend', ({ backend, isHere }) => {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-erase-'));
+  const directory = temporaryFolder('erase');
   const platforms = new Map<string, FakePlatform>();
   let redis: RedisServer | null = null;
   let env: Record<string, string> = {};
@@ -33,14 +33,6 @@ describe.each([
     }
     daemon = await startAgentd({ directory, env });
   });
-  afterAll(async () => {
-    if (!isHere) return;
-    await daemon.stop('SIGKILL');
-    for (const platform of platforms.values()) await platform.close();
-    await redis?.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
-
   const run = async (...args: string[]) => {
     const ended = await command([...args, '--json'], { cwd: directory, env });
     if (ended.code !== 0) throw new Error(ended.stderr);

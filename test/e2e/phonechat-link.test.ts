@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Phonechat } from '../support/phonechat.ts';
 import { type TokenOptions, token } from '../support/tokens.ts';
 
@@ -11,8 +11,6 @@ beforeAll(async () => {
   shared = await Phonechat.prepare();
   await shared.start({ JWT_DEBUG: 'true', WEBCHAT_ALLOWED_ORIGINS: SITE });
 });
-
-afterAll(() => shared.stop());
 
 /**
  * The daemon under test. Most tests share one daemon, and each of them has its own users. One test starts another
@@ -27,7 +25,6 @@ beforeEach(() => {
 
 async function startAnother(settings: Record<string, string>): Promise<void> {
   here = await Phonechat.prepare();
-  onTestFinished(() => here.stop());
   await here.start(settings);
 }
 

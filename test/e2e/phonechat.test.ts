@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { GROUP_ID } from '../../plugins/phonechat/simulator.ts';
 import { Dictation } from '../support/dictation.ts';
 import { NUMBER_ID, Phonechat } from '../support/phonechat.ts';
@@ -11,11 +11,6 @@ beforeAll(async () => {
   here = await Phonechat.prepare();
   dictation = await Dictation.start();
   await here.start({ ...dictation.env, LOG_LEVEL: 'DEBUG' });
-});
-
-afterAll(async () => {
-  await here.stop();
-  await dictation.close();
 });
 
 beforeEach(() => {

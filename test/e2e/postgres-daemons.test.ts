@@ -1,13 +1,13 @@
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { isThorough } from '../support/effort.ts';
 import { eventsIn, read, readAll, start as startStream } from '../support/event-stream.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -26,7 +26,6 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
   let directory: string;
   let one: Agentd;
   let two: Agentd;
-  const daemons: Agentd[] = [];
   const env = () => ({
     ...exchange.env(directory),
     ...{ SESSION_BACKEND: 'postgres', DATABASE_URL: url.replace('postgres@', 'postgres:the-password@') },
@@ -35,11 +34,7 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     ADMIN_LISTEN: '127.0.0.1:0',
     STATE_DIR: join(directory, 'state'),
   });
-  const start = async () => {
-    const daemon = await startAgentd({ directory, env: env() });
-    daemons.push(daemon);
-    return daemon;
-  };
+  const start = () => startAgentd({ directory, env: env() });
   const run = async (...args: string[]) => {
     const ended = await command(args, { env: env() });
     expect(ended.stdout + ended.stderr).not.toContain('the-password');
@@ -61,19 +56,12 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
   };
 
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-postgres-'));
+    directory = temporaryFolder('postgres');
     server = await Postgres.start({ durable: true });
     url = await server.createDatabase();
     exchange = await FakeExchange.start();
     [one, two] = await Promise.all([start(), start()]);
   });
-  afterAll(async () => {
-    await Promise.all(daemons.map((daemon) => daemon.stop('SIGKILL')));
-    await exchange.close();
-    await server.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
-
   it('continue each other’s sessions, and show them to the commands of an administrator', async () => {
     expect(one.stdout()).toMatch(/postgres 127\.0\.0\.1:\d+\/agentd_1/);
     const say = (to: Agentd, message: string) =>

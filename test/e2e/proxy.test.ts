@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
@@ -31,12 +31,6 @@ beforeAll(async () => {
     },
   });
   nginx = await Nginx.start(daemon.url);
-});
-afterAll(async () => {
-  await nginx?.close();
-  await daemon?.stop();
-  await platform?.close();
-  await dictation?.close();
 });
 
 async function startStream(message: string, bearer: string): Promise<{ path: string; cookie: string }> {

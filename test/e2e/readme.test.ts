@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { outputPattern, shownCommands } from '../support/console.ts';
 import { BIN, LAUNCH_OPTIONS } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
@@ -55,8 +55,6 @@ beforeAll(async () => {
     .replaceAll(FOUND_SETTINGS, '')
     .split('=-=\n');
 }, HOOK_MS);
-
-afterAll(() => daemon?.stop());
 
 it('the README shows commands to run', () => {
   expect(commands.length).toBeGreaterThan(8);

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -10,6 +8,7 @@ import { read } from '../support/event-stream.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { startCluster } from '../support/redis-cluster.ts';
 import { hasRedis } from '../support/redis-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 // Tests agentd-scaling(7), "Redis Cluster": that the keys of a running daemon are in one slot, and that its work costs as
@@ -33,7 +32,7 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
   let sent = 0;
 
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-cluster-'));
+    directory = temporaryFolder('cluster');
     cluster = await startCluster(3);
     nodes = [...cluster.url.matchAll(/:(\d+)/g)].map(([, port]) => new Redis(Number(port)));
     exchange = await FakeExchange.start();
@@ -49,12 +48,8 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
       });
     }
   });
-  afterAll(async () => {
-    await daemon.stop();
-    await exchange.close();
+  afterAll(() => {
     for (const client of [...nodes, ...monitors]) client.disconnect();
-    await cluster.stop();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   const chat = (members: object, headers: Record<string, string> = {}) =>

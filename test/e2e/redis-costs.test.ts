@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { read } from '../support/event-stream.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 // Tests agentd-scaling(7), "Costs": the number of commands that the daemon sends for one piece of work, as the Redis
@@ -27,7 +26,7 @@ describe.skipIf(!hasRedis)('the number of Redis commands', () => {
   let daemon: Agentd;
 
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-costs-'));
+    directory = temporaryFolder('costs');
     redis = await startRedis();
     exchange = await FakeExchange.start();
     const env = { ...exchange.env(directory), REDIS_URL: redis.url, LOOP_GUARD_ENABLED: 'true' };
@@ -35,13 +34,6 @@ describe.skipIf(!hasRedis)('the number of Redis commands', () => {
     const platforms = { MESSAGING_PLATFORMS: `sse,webchat,${join(directory, 'telex.ts')}` };
     daemon = await startAgentd({ directory, env: { ...env, ...lax, ...platforms } });
   });
-  afterAll(async () => {
-    await daemon.stop();
-    await exchange.close();
-    await redis.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
-
   /**
    * Counts the scripts that ran, and the subscriptions. Commands inside a script do not count, because the daemon does
    * not send them.

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { isThorough } from '../support/effort.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -22,18 +21,13 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
   let redis: RedisServer;
   let exchange: FakeExchange;
   let directory: string;
-  const daemons: Agentd[] = [];
   const env = () => ({
     ...exchange.env(directory),
     REDIS_URL: redis.url,
     TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
     STATE_DIR: join(directory, 'state'),
   });
-  const start = async (more: Record<string, string> = {}) => {
-    const daemon = await startAgentd({ directory, env: { ...env(), ...more } });
-    daemons.push(daemon);
-    return daemon;
-  };
+  const start = (more: Record<string, string> = {}) => startAgentd({ directory, env: { ...env(), ...more } });
   const run = (...args: string[]) => command(args, { env: env() });
   const tell = async ({ url }: Agentd, thread: string, text: string) => {
     const body = { messages: [{ id: `${thread}/${text}`, user: thread, thread, text }] };
@@ -42,17 +36,10 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
   };
 
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'agentd-replicas-'));
+    directory = temporaryFolder('replicas');
     redis = await startRedis(['--appendonly', 'yes']);
     exchange = await FakeExchange.start();
   });
-  afterAll(async () => {
-    await Promise.all(daemons.map((daemon) => daemon.stop('SIGKILL')));
-    await exchange.close();
-    await redis.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
-
   it('continue each other’s sessions, are listed by `agentd status`, and warn about settings that differ', async () => {
     const [one, two] = await Promise.all([start(), start({ LOOP_GUARD_MAX_MESSAGES: '7' })]);
     expect(one.stdout()).toContain(`redis ${redis.url.slice('unix:'.length)}`);

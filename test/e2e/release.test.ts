@@ -1,21 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { tryPackage } from '../../.ci/release/try-package.ts';
 import { tarball } from '../../src/cli/scaffold.ts';
-
 import { isThorough } from '../support/effort.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const CHANGELOG =
@@ -72,9 +62,9 @@ const LOCKED = {
   'node_modules/tests': { version: '1.0.0', dev: true },
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-release-test-'));
+const folder = temporaryFolder('release-test');
 /** The repository before the release. Each test gets a copy, always at the same path. */
-const original = `${folder}-original`;
+const original = `${temporaryFolder('release-original')}/repository`;
 beforeAll(() => {
   cpSync(join(ROOT, '.ci/release'), join(folder, '.ci/release'), { recursive: true });
   for (const [file, content] of Object.entries(PACKAGE)) write(file, content);
@@ -92,7 +82,6 @@ beforeAll(() => {
 });
 beforeEach(() => cpSync(original, folder, { recursive: true }));
 afterEach(() => rmSync(folder, { recursive: true }));
-afterAll(() => rmSync(original, { recursive: true }));
 
 function write(file: string, content: string): void {
   mkdirSync(join(folder, file, '..'), { recursive: true });

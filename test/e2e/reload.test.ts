@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let directory: string;
 let daemon: Agentd;
@@ -16,14 +16,13 @@ const told = (cause: string, msg: RegExp) =>
   daemon.logged((line) => line.cause === cause && msg.test(String(line.msg)));
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-reload-'));
+  directory = temporaryFolder('reload');
   write({ AGENT_INSTRUCTIONS: join(directory, 'prompt.md') });
   instruct('Be brief.');
   daemon = await startAgentd({ directory });
 });
 afterAll(async () => {
   expect(await daemon.stop()).toBe(0);
-  rmSync(directory, { recursive: true, force: true });
 });
 
 it('a running daemon takes over what has changed: after a signal, a command, and by watching its files', async () => {
@@ -54,7 +53,8 @@ it('a running daemon takes over what has changed: after a signal, a command, and
 });
 
 it('without a daemon, the command exits with 69', async () => {
-  const empty = mkdtempSync(join(tmpdir(), 'agentd-reload-'));
-  expect(await command(['reload'], { cwd: empty })).toMatchObject({ code: 69, stdout: '' });
-  rmSync(empty, { recursive: true });
+  expect(await command(['reload'], { cwd: temporaryFolder('reload') })).toMatchObject({
+    code: 69,
+    stdout: '',
+  });
 });

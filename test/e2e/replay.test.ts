@@ -1,15 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import { BIN, baseEnv } from '../support/daemon.ts';
 import { FakeModel, type ModelAnswer } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { type Shop, startShop } from '../support/shop.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Tests agentd-replay(1) and `agentd eval add` with a platform, an API and a model that count their calls.
 
@@ -40,7 +39,7 @@ let shop: Shop;
 let recordedPrompts: unknown[];
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'agentd-replay-'));
+  folder = temporaryFolder('replay');
   writeFileSync(join(folder, 'cancel.ts'), TOOLS);
   writeFileSync(join(folder, 'agentd.yaml'), 'tools:\n  - module: ./cancel.ts\n');
   writeFileSync(join(folder, 'new.md'), 'Be short.');
@@ -56,12 +55,6 @@ beforeAll(async () => {
 beforeEach(() => {
   shop.api.requests.length = 0;
   platform.forget();
-});
-afterAll(async () => {
-  await shop.stop();
-  await platform.close();
-  await model.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Any id by which the message is found. */

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, baseEnv, startAgentd } from '../support/daemon.ts';
 import { FakeApi, signToken } from '../support/fake-api.ts';
 import { FakeModel } from '../support/fake-model.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
 const random = () => randomBytes(18).toString('base64');
@@ -48,17 +48,14 @@ interface Stage {
 }
 
 async function stage(env: Record<string, string>): Promise<Stage> {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-canary-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryFolder('canary');
   const api = await FakeApi.start({
     secret: SECRETS.JWT_SECRET_KEY,
     password: SECRETS.API_PASSWORD,
     // An API that echoes the request.
     find: ({ query, bearer }) => ({ email: query.userEmail, seen: `Bearer ${bearer}` }),
   });
-  onTestFinished(() => api.close());
   const model = await FakeModel.start();
-  onTestFinished(() => model.close());
   return {
     directory,
     api,
@@ -152,7 +149,6 @@ it('no token and no secret is in logs, answers, state files or the output of com
   const here = await stage({});
   const { tokens, api } = here;
   const daemon = await startAgentd({ directory: here.directory, env: here.env });
-  onTestFinished(() => void daemon.stop('SIGKILL'));
   const ids: string[] = [];
   const tell = async (rest: Record<string, unknown>, options: Post = {}) => {
     const body = { user_id: 'ada', message: 'Who am I?', ...rest };
@@ -266,7 +262,6 @@ it('no token and no secret is in prompts and answers of a model, or in traces of
   const { tokens, model } = here;
   here.env.AGENT_BASE_URL = model.url;
   const daemon = await startAgentd({ directory: here.directory, env: here.env });
-  onTestFinished(() => void daemon.stop('SIGKILL'));
   const first = await say(here, daemon, {
     user_id: 'ada',
     message: 'hello',

@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { KEY } from '../../src/daemon/store/idempotency.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
@@ -13,6 +12,7 @@ import { inParallel } from '../support/pool.ts';
 import { showSession } from '../support/session-view.ts';
 import { canMount, smallDisk } from '../support/small-disk.ts';
 import { storedDocuments } from '../support/stored-documents.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
@@ -41,7 +41,6 @@ function expectUnavailable(answer: Answer): void {
 
 async function started(env: Record<string, string> = {}): Promise<Agentd> {
   const daemon = await startAgentd({ env: { LOOP_GUARD_ENABLED: 'false', ...env } });
-  onTestFinished(async () => void (await daemon.stop()));
   return daemon;
 }
 
@@ -148,7 +147,6 @@ it.runIf(isThorough)(
     const bound = 2 * 1024 * 1024;
     // An agent whose replies are long.
     const dictation = await Dictation.start();
-    onTestFinished(() => dictation.close());
     const daemon = await started({ ANONYMOUS_STORE_BYTES: String(bound), ...dictation.env });
     await inParallel(
       Array.from({ length: 400 }, (_, n) => n),
@@ -175,8 +173,7 @@ it.runIf(isThorough)(
 );
 
 it('the daemon does not start if its state cannot be stored, and says so with exit code 69', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-disk-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryFolder('disk');
   const inTheWay = join(directory, 'a-file');
   writeFileSync(inTheWay, '');
   const { code, stdout, stderr } = await agentd(['serve'], {

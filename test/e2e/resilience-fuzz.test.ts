@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { effort, isThorough } from '../support/effort.ts';
@@ -306,7 +306,6 @@ it(`the daemon answers ${REQUESTS} generated requests only with documented respo
       NODE_OPTIONS: SMALL_HEAP,
     },
   });
-  onTestFinished(async () => void (await daemon.stop()));
   const statuses = new Map<number | 'none', number>();
   const faults: string[] = [];
   const run = (count: number) =>

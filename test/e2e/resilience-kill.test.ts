@@ -1,15 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Agentd, SECRET, startAgentd } from '../support/daemon.ts';
 import { effort } from '../support/effort.ts';
 import { FakeApi, signToken } from '../support/fake-api.ts';
 import { inParallel } from '../support/pool.ts';
 import { seededRandom } from '../support/random.ts';
 import { showSession } from '../support/session-view.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
 const ROUNDS = effort(1, 20);
@@ -59,13 +58,11 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
 
 it(`after each of ${ROUNDS} kill -9 under load, the daemon has every answered turn in order, its database is intact, and all sessions work`, async () => {
   const random = seededRandom(20_250_104);
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-kill-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryFolder('kill');
   const api = await FakeApi.start({
     secret: SECRET,
     find: ({ sub, query }) => ({ email: query.userEmail, seen_by: sub }),
   });
-  onTestFinished(() => api.close());
   const env = {
     API_BASE_URL: api.url,
     API_EMAIL: 'service@example.com',
@@ -76,7 +73,6 @@ it(`after each of ${ROUNDS} kill -9 under load, the daemon has every answered tu
   const start = () => startAgentd({ directory, env });
 
   let daemon = await start();
-  onTestFinished(() => void daemon.stop('SIGKILL'));
   const clients = await inParallel([0, 1, 2, 3, 4, 5], 6, async (index): Promise<Client> => {
     const user = `user${index}`;
     const text = 'hello';

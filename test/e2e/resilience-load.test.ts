@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { effort } from '../support/effort.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
@@ -10,16 +7,15 @@ import { inParallel } from '../support/pool.ts';
 import { RawConnection, rawPost } from '../support/raw-http.ts';
 import { sampleAgent } from '../support/sample-agent.ts';
 import { type ShownSession, showSession } from '../support/session-view.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 async function loaded(env: Record<string, string>): Promise<{ daemon: DaemonHere; gate: Gate }> {
   const gate = await Gate.open();
-  onTestFinished(() => gate.close());
   const daemon = await startDaemonHere({
     env: { LOOP_GUARD_ENABLED: 'false', ...env, AGENT_RUNTIME: sampleAgent('gated-agent.mjs', gate.url) },
   });
-  onTestFinished(async () => void (await daemon.stop()));
   return { daemon, gate };
 }
 
@@ -64,10 +60,8 @@ it('the daemon runs as many sessions in parallel as AGENT_CONCURRENCY allows, an
 const WEBHOOKS = effort(80, 200);
 
 it('the daemon acknowledges many webhooks that arrive at once while no run can end, and answers all of them later', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-load-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryFolder('load');
   const exchange = await FakeExchange.start();
-  onTestFinished(() => exchange.close());
   // The loop guard is on: it must decide, and store its verdict, before each acknowledgement.
   const { daemon, gate } = await loaded({
     ...exchange.env(directory),

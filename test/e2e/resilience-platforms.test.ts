@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { seededRandom } from '../support/random.ts';
-import { Runs } from '../support/runs.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const SESSIONS = 50;
 const MESSAGES = 10 * SESSIONS;
@@ -29,20 +27,8 @@ interface Conversation {
   texts: readonly string[];
 }
 
-async function startPlatforms(): Promise<FakePlatform[]> {
-  const platforms = await Promise.all(PLATFORMS.map(({ plugin }) => FakePlatform.start(plugin)));
-  onTestFinished(() => Promise.all(platforms.map((platform) => platform.close())).then(() => {}));
-  return platforms;
-}
-
-async function startRuns(): Promise<Runs> {
-  const runs = await Runs.start();
-  onTestFinished(() => runs.close());
-  return runs;
-}
-
-function envOf(platforms: readonly FakePlatform[], runs: Runs): Record<string, string> {
-  return Object.assign({ ...runs.env, LOOP_GUARD_ENABLED: 'true' }, ...platforms.map(({ env }) => env));
+function envOf(platforms: readonly FakePlatform[], { agentEnv }: FakeExchange): Record<string, string> {
+  return Object.assign({ ...agentEnv, LOOP_GUARD_ENABLED: 'true' }, ...platforms.map(({ env }) => env));
 }
 
 /**
@@ -98,15 +84,13 @@ describe('a message that was acknowledged with 200', () => {
     },
   ])('is answered in order, and again only if a kill interrupted its answer: $title', async ({ failing }) => {
     const random = seededRandom(20_260_401);
-    const platforms = await startPlatforms();
-    const runs = await startRuns();
-    const directory = mkdtempSync(join(tmpdir(), 'agentd-platforms-'));
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    const env = { ...envOf(platforms, runs), INBOX_MAX_ATTEMPTS: '20' };
+    const platforms = await Promise.all(PLATFORMS.map(({ plugin }) => FakePlatform.start(plugin)));
+    const exchange = await FakeExchange.start();
+    const directory = temporaryFolder('platforms');
+    const env = { ...envOf(platforms, exchange), INBOX_MAX_ATTEMPTS: '20' };
 
     let daemon: Agentd = await startAgentd({ directory, env });
     const { port } = new URL(daemon.url);
-    onTestFinished(() => daemon.stop('SIGKILL').then(() => {}));
     for (const platform of platforms) {
       const tried = new Map<string, number>();
       platform.answer = ({ body }) => {
@@ -158,7 +142,8 @@ describe('a message that was acknowledged with 200', () => {
     await killed;
     expect(answeredAtKill).toHaveLength(KILLS);
 
-    const doubledRuns = runs.texts.length - new Set(runs.texts).size;
+    const runs = exchange.runs.map(({ text }) => text);
+    const doubledRuns = runs.length - new Set(runs).size;
     all.forEach((one, session) => {
       const answers = answersOf(one);
       const first = answers.filter((text, index) => answers.indexOf(text) === index);
@@ -172,11 +157,11 @@ describe('a message that was acknowledged with 200', () => {
         expect(times - 1, `number of repeated answers: ${text}`).toBeLessThanOrEqual(kills);
       }
     });
-    expect(new Set(runs.texts).size).toBe(MESSAGES);
+    expect(new Set(runs).size).toBe(MESSAGES);
     // Each session runs one message at a time, so a kill repeats at most one run of each session.
     expect(doubledRuns).toBeLessThanOrEqual(KILLS * SESSIONS);
-    for (const text of new Set(runs.texts)) {
-      const times = runs.texts.filter((other) => other === text).length;
+    for (const text of new Set(runs)) {
+      const times = runs.filter((other) => other === text).length;
       expect(times - 1, `number of repeated runs: ${text}`).toBeLessThanOrEqual(KILLS);
     }
   });

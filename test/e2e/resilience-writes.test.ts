@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { randomFrom } from '../support/chance.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { type CompletionRequest, FakeModel, type ModelAnswer } from '../support/fake-model.ts';
+import { listenOnFreePort } from '../support/free-ports.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
@@ -69,7 +68,7 @@ interface Written {
   key: string | undefined;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-writes-'));
+const folder = temporaryFolder('writes');
 const written: Written[] = [];
 const random = randomFrom(20_261_122);
 /** Called at each point. */
@@ -115,13 +114,13 @@ function answer({ messages }: CompletionRequest, index: number): ModelAnswer {
 }
 
 beforeAll(async () => {
-  await once(api.listen(0, '127.0.0.1'), 'listening');
+  const port = await listenOnFreePort(api);
   model = await FakeModel.start();
   model.script(answer);
   writeFileSync(join(folder, 'shop.json'), JSON.stringify(DOCUMENT));
   writeFileSync(join(folder, 'agentd.yaml'), SOURCES);
   env = {
-    API_BASE_URL: `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
+    API_BASE_URL: `http://127.0.0.1:${port}`,
     API_EMAIL: 'service@example.com',
     API_PASSWORD: 'service-password',
     AGENT_MODEL: 'test-model',
@@ -129,12 +128,6 @@ beforeAll(async () => {
     AGENT_API_KEY: 'key',
   };
   daemon = await start();
-});
-afterAll(async () => {
-  await daemon?.stop('SIGKILL');
-  await model.close();
-  api.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const start = () => startAgentd({ directory: folder, env, args: ['--config', 'agentd.yaml'] });

@@ -1,11 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { readAll } from '../support/daemon.ts';
 import { type Shop, startShop, startShopProcess } from '../support/shop.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 
 const WHO = 'Who am I?';
@@ -14,11 +13,10 @@ let directory: string;
 let state: string;
 let keyFile: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-sealing-'));
+  directory = temporaryFolder('sealing');
   state = join(directory, 'state');
   keyFile = join(state, 'encryption-key');
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const start = (env: Record<string, string> = {}) => startShop({ directory, env });
 const stored = () => readAll(['agentd.db', 'agentd.db-wal'].map((name) => join(state, name)));

@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeModel } from '../support/fake-model.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 const run = promisify(execFile);
@@ -23,9 +24,8 @@ const NOTHING = {
 };
 
 // The name of this folder has spaces and a quote, which a shell would interpret.
-const folder = join(mkdtempSync(join(tmpdir(), 'agentd-dev-')), "an empty folder of Ada's");
+const folder = join(temporaryFolder('dev'), "an empty folder of Ada's");
 mkdirSync(folder);
-afterAll(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
 
 const serveDev = () => startAgentd({ directory: folder, args: ['--dev'], env: NOTHING });
 
@@ -59,7 +59,6 @@ describe('serve --dev in an empty folder', () => {
     daemon = await serveDev();
     printed = daemon.stdout();
   });
-  afterAll(() => daemon.stop('SIGKILL'));
 
   test('prints a curl command that gets the data of the person in its token', async () => {
     const { response, session_id, metadata } = await paste(
@@ -166,7 +165,7 @@ describe('serve --dev in an empty folder', () => {
 });
 
 describe('an explicit setting of the daemon', () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-agent-'));
+  const cwd = temporaryFolder('dev-agent');
   const doctor = async () => {
     const { stdout } = await command(['doctor', '--json'], { cwd, base: false });
     return JSON.parse(stdout) as { check: string; outcome: string; detail: string; advice?: string }[];
@@ -180,11 +179,6 @@ describe('an explicit setting of the daemon', () => {
     const agent = { AGENT_MODEL: 'small', AGENT_BASE_URL: model.url, AGENT_API_KEY: model.key };
     const guard = { LOOP_GUARD_REPEAT_THRESHOLD: '4' };
     daemon = await startDaemonHere({ directory: cwd, dev: true, env: { ...NOTHING, ...agent, ...guard } });
-  });
-  afterAll(async () => {
-    await daemon.stop();
-    await model.close();
-    rmSync(cwd, { recursive: true });
   });
 
   test('is stored for commands in a second terminal, unless it is a secret', async () => {
@@ -212,7 +206,7 @@ test.each([
 ])(
   '`serve --dev` is refused with exit code 78 if NODE_ENV=production comes from %s, and creates no files',
   async (_where, env, dotenv) => {
-    const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-production-'));
+    const cwd = temporaryFolder('dev-production');
     if (dotenv !== '') writeFileSync(join(cwd, '.env'), dotenv);
     const { code, stdout, stderr } = await command(['serve', '--dev'], { cwd, env: { ...NOTHING, ...env } });
     expect([code, stdout]).toEqual([78, '']);
@@ -226,18 +220,13 @@ test.each([
 );
 
 test('serve --dev with a JWT_ALGORITHM of your own prints commands that still find its settings', async () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
+  const cwd = temporaryFolder('dev-own');
   writeFileSync(join(cwd, 'agentd.yaml'), 'JWT_ALGORITHM: HS256\n');
   const daemon = await startDaemonHere({ directory: cwd, dev: true, env: NOTHING });
-  try {
-    const [, given = ''] = / chat( .*?)? +# talk to it$/m.exec(daemon.stdout()) ?? [];
-    const words = given.split(' ').filter((word) => word !== '');
-    const { stdout } = await command(['status', '--json', ...words], { cwd, base: false });
-    expect(JSON.parse(stdout)).toMatchObject({ status: 'ok' });
-    const listed = await command(['sessions', 'list', '--json', ...words], { cwd, base: false });
-    expect(listed).toMatchObject({ code: 0, stdout: '[]\n' });
-  } finally {
-    await daemon.stop();
-    rmSync(cwd, { recursive: true });
-  }
+  const [, given = ''] = / chat( .*?)? +# talk to it$/m.exec(daemon.stdout()) ?? [];
+  const words = given.split(' ').filter((word) => word !== '');
+  const { stdout } = await command(['status', '--json', ...words], { cwd, base: false });
+  expect(JSON.parse(stdout)).toMatchObject({ status: 'ok' });
+  const listed = await command(['sessions', 'list', '--json', ...words], { cwd, base: false });
+  expect(listed).toMatchObject({ code: 0, stdout: '[]\n' });
 });

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
@@ -13,7 +13,6 @@ let shop: Shop;
 beforeAll(async () => {
   shop = await startShop();
 });
-afterAll(() => shop.stop());
 
 /** Starts a session with a generated id, signed in as Ada. @returns the id */
 async function signedIn(user_id = 'visitor'): Promise<string> {

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { SECRET } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
@@ -9,6 +7,7 @@ import { FakeApi } from '../support/fake-api.ts';
 import { freePort } from '../support/free-ports.ts';
 import { CLIENT, Issuer } from '../support/issuer.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 // Tests agentd-identity(7), "Sign-out at the site", with an authorization server, over two daemons.
@@ -20,7 +19,7 @@ describe.skipIf(!hasRedis)('a sign-out at the authorization server', () => {
   let one: DaemonHere;
   let other: DaemonHere;
   let env: Record<string, string>;
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-sign-out-'));
+  const directory = temporaryFolder('sign-out');
 
   beforeAll(async () => {
     redis = await startRedis();
@@ -39,14 +38,6 @@ describe.skipIf(!hasRedis)('a sign-out at the authorization server', () => {
       startDaemonHere({ directory, env }),
     ]);
   });
-  afterAll(async () => {
-    await Promise.all([one, other].map((daemon) => daemon?.stop()));
-    await issuer?.close();
-    await api?.close();
-    await redis?.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
-
   /** Asks a daemon who the sender is. @returns the token of the lookup, and the session */
   async function ask({ url }: DaemonHere, token?: string, session_id?: string) {
     const before = api.requests.length;

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { agentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Tests `agentd simulate`, with which people can try any channel of a platform without an account. These tests use a
 // third-party channel in the folder of a `serve --dev`, and no settings.
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
+const folder = temporaryFolder('simulate');
 for (const file of ['telex.ts', 'courier.ts', 'post-box.ts'])
   copyFileSync(join(import.meta.dirname, '../fixtures', file), join(folder, file));
 
@@ -32,10 +32,6 @@ beforeAll(async () => {
       MESSAGING_PLATFORMS: 'webchat,./telex.ts,./post-box.ts',
     },
   });
-});
-afterAll(async () => {
-  await daemon.stop();
-  rmSync(folder, { recursive: true });
 });
 
 interface Line {

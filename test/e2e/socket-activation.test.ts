@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { effort, isThorough } from '../support/effort.ts';
 import { withoutNotify } from '../support/notify-socket.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 /** Starts the daemon as systemd does for `config/agentd.socket`. SIGHUP restarts the daemon. */
@@ -32,13 +32,12 @@ const OLD = `if (!process.env.AGENTD_HANDED_OVER) Object.defineProperty(process.
 let directory: string;
 let daemon: Agentd | null = null;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-socket-'));
+  directory = temporaryFolder('socket');
   writeFileSync(join(directory, 'runtime.mjs'), RUNTIME);
 });
 afterEach(async () => {
   await daemon?.stop();
   daemon = null;
-  rmSync(directory, { recursive: true });
 });
 
 async function start(env: Record<string, string> = {}): Promise<Agentd> {

@@ -1,25 +1,24 @@
 import { getEventListeners } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
 import { configure } from '../../src/daemon/settings/configure/configure.ts';
 import { sweepAll } from '../contract/store-writes.ts';
+import { closeAtEnd } from '../support/close-at-end.ts';
 import { baseEnv } from '../support/daemon.ts';
 import { effort } from '../support/effort.ts';
 import { read } from '../support/event-stream.ts';
 import { collectLog } from '../support/log-lines.ts';
 import { RawConnection, rawPost } from '../support/raw-http.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const STREAMS = effort(60, 1000);
 const AT_ONCE = 50;
 
 /** Starts a daemon in this process, so that its resources can be counted. */
 async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-abandoned-'));
+  const directory = temporaryFolder('abandoned');
   const env = {
     ...baseEnv(directory),
     SSE_ENABLED: 'true',
@@ -27,10 +26,7 @@ async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
     AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/dictated-agent.ts'),
   };
   const daemon = await startDaemon(await configure({ env, cwd: directory }), collectLog().log);
-  onTestFinished(async () => {
-    await daemon.stop();
-    await rm(directory, { recursive: true });
-  });
+  closeAtEnd(() => daemon.stop());
   return { daemon, directory };
 }
 

@@ -1,15 +1,12 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startAgentd } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { eventsIn, read, readAll, start } from '../support/event-stream.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'agentd-sse-'));
+const directory = temporaryFolder('sse');
 let dictation: Dictation;
 
 beforeAll(async () => {
@@ -17,11 +14,6 @@ beforeAll(async () => {
 });
 
 beforeEach(() => dictation.forget());
-
-afterAll(async () => {
-  await dictation.close();
-  await rm(directory, { recursive: true, force: true });
-});
 
 const settings = (env: Record<string, string> = {}) => ({ ...dictation.env, SSE_ENABLED: 'true', ...env });
 
@@ -31,7 +23,6 @@ async function daemonWith(
   options: { directory?: string } = {},
 ): Promise<DaemonHere> {
   const daemon = await startDaemonHere({ ...options, env: settings(env) });
-  onTestFinished(async () => void (await daemon.stop()));
   return daemon;
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { type ReadOptions, readAll, start } from '../support/event-stream.ts';
@@ -26,11 +26,6 @@ beforeAll(async () => {
     },
   });
   [ada, bob] = await Promise.all([token({ sub: 'ada' }), token({ sub: 'bob' })]);
-});
-
-afterAll(async () => {
-  await daemon.stop();
-  await dictation.close();
 });
 
 const cookie = (...values: string[]) => ({ Cookie: values.map((value) => `jwt_token=${value}`).join('; ') });

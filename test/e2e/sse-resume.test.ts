@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { effort } from '../support/effort.ts';
@@ -13,11 +13,6 @@ let daemon: DaemonHere;
 beforeAll(async () => {
   dictation = await Dictation.start();
   daemon = await startDaemonHere({ env: { ...dictation.env, SSE_ENABLED: 'true' } });
-});
-
-afterAll(async () => {
-  await daemon.stop();
-  await dictation.close();
 });
 
 describe('a reader that reconnects', () => {

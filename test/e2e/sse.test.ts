@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { eventsIn, read, readAll, type Seen, start, startRaw } from '../support/event-stream.ts';
@@ -21,11 +21,6 @@ beforeAll(async () => {
       LOG_LEVEL: 'DEBUG',
     },
   });
-});
-
-afterAll(async () => {
-  await daemon.stop();
-  await dictation.close();
 });
 
 const names = (events: readonly Seen[]) => events.map(({ event }) => event);

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BIN, baseEnv } from '../support/daemon.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A runtime that logs as many lines as the message says, or ends the process. */
 const RUNTIME = `
@@ -19,10 +19,9 @@ export default {
 };
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-stalled-'));
+const folder = temporaryFolder('stalled');
 const AGENT_RUNTIME = join(folder, 'runtime.mjs');
 beforeAll(() => writeFileSync(AGENT_RUNTIME, RUNTIME));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Stalled {
   url: string;

@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
 import { startDaemonHere } from '../support/daemon-here.ts';
 import { isThorough } from '../support/effort.ts';
 import { FakeModel } from '../support/fake-model.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 /**
@@ -34,10 +34,9 @@ export default {
 };
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-stopping-'));
+const folder = temporaryFolder('stopping');
 const AGENT_RUNTIME = join(folder, 'held.mjs');
 writeFileSync(AGENT_RUNTIME, HELD);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The default of SHUTDOWN_GRACE_SECONDS, in ms. A daemon that waits for the grace period takes longer to exit. */
 const GRACE_MS = 25_000;

@@ -1,15 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { DocumentSurvey } from '../openapi/survey-document.ts';
 import { documentOf } from '../support/openapi.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'agentd-survey-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('survey');
 
 const survey = (...args: string[]) =>
   spawnSync(process.execPath, ['test/openapi/survey.ts', ...args], { cwd: ROOT, encoding: 'utf8' });

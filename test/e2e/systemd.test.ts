@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm, watch } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { watch } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { startAgentd } from '../support/daemon.ts';
 import { NotifySocket, withoutNotify } from '../support/notify-socket.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 /**
@@ -38,23 +38,13 @@ const FILTERED = [
 
 describe.skipIf(withoutNotify)('under a service manager', () => {
   let directory: string;
-  let socket: NotifySocket;
-  let daemon: Agentd | null = null;
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'agentd-systemd-'));
+  beforeEach(() => {
+    directory = temporaryFolder('systemd');
     writeFileSync(join(directory, 'runtime.mjs'), RUNTIME);
   });
-  afterEach(async () => {
-    daemon?.signal('SIGKILL');
-    await daemon?.exited;
-    daemon = null;
-    await socket.close();
-    await rm(directory, { recursive: true });
-  });
-
   it('the daemon reports that it is serving, that its event loop is alive, and that it is stopping', async () => {
-    socket = await NotifySocket.open();
-    daemon = await startAgentd({
+    const socket = await NotifySocket.open();
+    const daemon = await startAgentd({
       directory,
       env: {
         NOTIFY_SOCKET: socket.name,
@@ -87,9 +77,8 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
   });
 
   it('the journal gets each line with the priority of its level, warnings of Node.js included', async () => {
-    socket = await NotifySocket.open();
     writeFileSync(join(directory, 'runtime.mjs'), `process.emitWarning('careful');\n${RUNTIME}`);
-    daemon = await startAgentd({
+    const daemon = await startAgentd({
       directory,
       env: { AGENT_RUNTIME: './runtime.mjs' },
       // What systemd does for a service whose standard error is the journal (systemd.exec(5), JOURNAL_STREAM).
@@ -105,8 +94,8 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
   });
 
   it('the daemon serves under the system call filter of its unit, and its reports arrive on an abstract socket', async () => {
-    socket = await NotifySocket.open({ isAbstract: true });
-    daemon = await startAgentd({ directory, env: { NOTIFY_SOCKET: socket.name }, under: FILTERED });
+    const socket = await NotifySocket.open({ isAbstract: true });
+    const daemon = await startAgentd({ directory, env: { NOTIFY_SOCKET: socket.name }, under: FILTERED });
     expect(readFileSync(`/proc/${daemon.pid}/status`, 'utf8')).toMatch(/^Seccomp:\s+2$/m);
     expect((await post(daemon.url, { user_id: 'ada', message: 'Who am I?' })).status).toBe(200);
     await socket.seen('READY=1');

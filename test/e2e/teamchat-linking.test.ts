@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
@@ -19,10 +19,6 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   shop.api.requests.length = 0;
-});
-afterAll(async () => {
-  await shop.stop();
-  await platform.close();
 });
 
 const tokenOf = ({ id, email, name }: typeof ADA, ttl?: number) =>

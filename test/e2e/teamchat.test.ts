@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from '../../plugins/teamchat/parse.ts';
 import { sample, sampleNames } from '../fixtures/teamchat/sample.ts';
 import { readAll } from '../support/daemon.ts';
@@ -15,14 +15,6 @@ beforeAll(async () => {
   work = await Workspace.open();
   await work.run();
 });
-afterAll(() => work.close());
-
-/** For a test that needs a separate daemon. */
-async function ownWorkspace(): Promise<Workspace> {
-  const own = await Workspace.open();
-  onTestFinished(() => own.close());
-  return own;
-}
 
 describe('a direct message', () => {
   it('is answered where it was written, after the 200 response, in one session for all direct messages of a user', async () => {
@@ -71,7 +63,7 @@ describe('a delivery', () => {
 });
 
 it('every documented delivery is acknowledged; only messages of people to the bot are answered', async () => {
-  const own = await ownWorkspace();
+  const own = await Workspace.open();
   const { log, logged } = await own.run({ AGENT_RUNTIME: 'builtin' });
   const spoken = new Set<string>();
   for (const name of sampleNames()) {
@@ -97,7 +89,7 @@ it('every documented delivery is acknowledged; only messages of people to the bo
 });
 
 it('the secrets of the channel, and tokens that people type, are in no log and no file', async () => {
-  const own = await ownWorkspace();
+  const own = await Workspace.open();
   const { stop, stdout, stderr } = await own.run({ LOG_LEVEL: 'DEBUG' });
   const typed = await token({ sub: 'eve' });
   const failures = [

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
 import { Collector, type SeenSpan } from '../support/collector.ts';
 import { startDaemonHere } from '../support/daemon-here.ts';
@@ -43,10 +43,6 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(async () => {
-  await shop.stop();
-  await Promise.all([collector.close(), model.close()]);
-});
 
 const messageOf = (turn: SeenSpan['attributes'][string] | undefined) => (span: SeenSpan) =>
   span.name.startsWith('message ') && span.attributes['agentd.turn_id'] === turn;
@@ -54,7 +50,7 @@ const messageOf = (turn: SeenSpan['attributes'][string] | undefined) => (span: S
 /** Returns the span of the last message of a session. */
 async function spanOf(session_id: string): Promise<SeenSpan> {
   const { turns } = await shop.session(session_id);
-  return collector.until(messageOf(turns.at(-1).turn_id));
+  return collector.span(messageOf(turns.at(-1).turn_id));
 }
 
 describe('a message with a tool call', () => {
@@ -232,7 +228,7 @@ describe('a message that is refused', () => {
     const before = collector.spans.length;
     const { status } = await shop.say({ message: 'x', user_id: 'mallory', session_id: 'telemetry-1' });
     expect(status).toBe(403);
-    const span = await collector.until(
+    const span = await collector.span(
       (one) =>
         collector.spans.indexOf(one) >= before && one.attributes['agentd.outcome'] === 'session_forbidden',
     );

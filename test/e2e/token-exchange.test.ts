@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../support/fake-authorization-server.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -39,7 +39,7 @@ const DOCUMENT = {
   },
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-exchange-'));
+const folder = temporaryFolder('exchange');
 let authorization: FakeAuthorizationServer;
 let daemon: DaemonHere;
 let bearers: (string | undefined)[] = [];
@@ -83,12 +83,6 @@ beforeEach(() => {
   statuses = [];
   authorization.instead = null;
   authorization.exchanged.length = 0;
-});
-afterAll(async () => {
-  await daemon.stop();
-  await authorization.close();
-  billing.close();
-  rmSync(folder, { recursive: true });
 });
 
 async function ask(words: string, bearer: string | null): Promise<{ ok: boolean; message?: string }[]> {

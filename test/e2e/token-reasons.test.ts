@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { SECRET } from '../support/daemon.ts';
 import { signToken } from '../support/fake-api.ts';
 import { type Shop, startShop } from '../support/shop.ts';
@@ -16,7 +16,6 @@ let shop: Shop;
 beforeAll(async () => {
   shop = await startShop({ env: ENV });
 });
-afterAll(() => shop.stop());
 
 const now = () => Math.floor(Date.now() / 1000);
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -91,26 +90,22 @@ describe('The settings of token validation', () => {
     const lax = await startShop({
       env: { NODE_ENV: 'test', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
     });
-    try {
-      for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'])
-        await lax.daemon.logged((line) => line.level === 'warn' && JSON.stringify(line).includes(name));
-      const bearer = await token({ secret: OTHER_SECRET, ttl: -60 });
-      const first = await lax.say({ user_id: 'visitor', message: 'Who am I?' }, { bearer });
-      // The daemon accepted the token. The API does not accept it, so the call falls back to default credentials.
-      expect(lax.api.seen('/users').map((request) => request.bearer)).toContain(bearer);
-      // The expiry of the stored token is not checked, either.
-      const { session_id } = first.body;
-      await lax.say({ user_id: 'visitor', session_id, message: 'Who am I?' });
-      expect(lax.api.seen('/users').filter((request) => request.bearer === bearer)).toHaveLength(2);
-      expect(await lax.session(session_id)).toMatchObject({ state: 'ValidJWT' });
-      const none = signToken({ sub: 'ada' }, SECRET).replace(/^[^.]+/, encode({ alg: 'none' }));
-      await lax.say(
-        { user_id: 'visitor', message: 'ada@example.com' },
-        { bearer: none, headers: { 'X-Request-Id': 'none' } },
-      );
-      await lax.daemon.logged((line) => line.reason === 'Algorithm Not Allowed');
-    } finally {
-      await lax.stop();
-    }
+    for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'])
+      await lax.daemon.logged((line) => line.level === 'warn' && JSON.stringify(line).includes(name));
+    const bearer = await token({ secret: OTHER_SECRET, ttl: -60 });
+    const first = await lax.say({ user_id: 'visitor', message: 'Who am I?' }, { bearer });
+    // The daemon accepted the token. The API does not accept it, so the call falls back to default credentials.
+    expect(lax.api.seen('/users').map((request) => request.bearer)).toContain(bearer);
+    // The expiry of the stored token is not checked, either.
+    const { session_id } = first.body;
+    await lax.say({ user_id: 'visitor', session_id, message: 'Who am I?' });
+    expect(lax.api.seen('/users').filter((request) => request.bearer === bearer)).toHaveLength(2);
+    expect(await lax.session(session_id)).toMatchObject({ state: 'ValidJWT' });
+    const none = signToken({ sub: 'ada' }, SECRET).replace(/^[^.]+/, encode({ alg: 'none' }));
+    await lax.say(
+      { user_id: 'visitor', message: 'ada@example.com' },
+      { bearer: none, headers: { 'X-Request-Id': 'none' } },
+    );
+    await lax.daemon.logged((line) => line.reason === 'Algorithm Not Allowed');
   });
 });

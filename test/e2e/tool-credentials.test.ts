@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listenOnFreePort } from '../support/free-ports.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
@@ -17,7 +17,6 @@ afterEach(() => {
   shop.api.behave();
   shop.api.requests.length = 0;
 });
-afterAll(() => shop.stop());
 
 let requests = 0;
 async function say(message: string, options: { bearer?: string; session_id?: string } = {}) {
@@ -53,13 +52,9 @@ describe("a 401 to the user's token", () => {
 describe('With default credentials', () => {
   test('the agent sees the fields of API_PUBLIC_USER_FIELDS and no others', async () => {
     const open = await startShop({ env: { API_PUBLIC_USER_FIELDS: 'name' } });
-    try {
-      const { body } = await open.say({ user_id: 'visitor', message: 'ada@example.com' });
-      expect(body.response).toContain('Ada Lovelace');
-      expect(body.response).not.toContain('A-1001');
-    } finally {
-      await open.stop();
-    }
+    const { body } = await open.say({ user_id: 'visitor', message: 'ada@example.com' });
+    expect(body.response).toContain('Ada Lovelace');
+    expect(body.response).not.toContain('A-1001');
   });
 });
 
@@ -70,13 +65,9 @@ describe('The conversation continues', () => {
     closed.close();
     await once(closed, 'close');
     const down = await startShop({ env: { API_BASE_URL: `http://127.0.0.1:${port}` } });
-    try {
-      const answer = await down.say({ user_id: 'visitor', message: WHO }, { bearer: await token() });
-      expect(answer.status).toBe(200);
-      expect(answer.body.response).toContain('The business API cannot be reached.');
-    } finally {
-      await down.stop();
-    }
+    const answer = await down.say({ user_id: 'visitor', message: WHO }, { bearer: await token() });
+    expect(answer.status).toBe(200);
+    expect(answer.body.response).toContain('The business API cannot be reached.');
   });
 });
 

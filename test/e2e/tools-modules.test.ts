@@ -1,20 +1,20 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { SECRET } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 // Tests agentd-agent(7), "Modules": tools of a module in a folder without node_modules. The runtime makes the calls
 // that the message contains, as a model might.
 
-const folder = mkdtempSync(join(tmpdir(), 'agentd-tools-'));
+const folder = temporaryFolder('tools');
 
 const TOOLS = `
 import type { ToolContext, ToolDefinition } from 'agentd/agent';
@@ -99,11 +99,6 @@ beforeAll(async () => {
 afterEach(() => {
   api.behave();
   api.requests.length = 0;
-});
-afterAll(async () => {
-  await daemon.stop();
-  await api.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** Sends a message that calls tools, one per line. @returns the answers of the tools */

@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Collector } from '../support/collector.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { readAll, start as startStream } from '../support/event-stream.ts';
@@ -11,6 +10,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { installAgentd, makeOtherBuild, upgrade } from '../support/installed-agentd.ts';
 import { callMemoryTools, lastPrompt } from '../support/memory-model.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -48,24 +48,15 @@ let folder: string;
 /** The folder of the installation. */
 let installed: string;
 let model: FakeModel;
-let daemon: Agentd | null = null;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'agentd-upgrade-'));
+  folder = temporaryFolder('upgrade');
   installed = join(folder, 'agentd');
   installAgentd(installed);
   writeFileSync(join(folder, 'watch.mjs'), TELLS_WHAT_IT_READS);
   model = await FakeModel.start();
 });
-afterEach(async () => {
-  daemon?.signal('SIGKILL');
-  await daemon?.exited;
-  daemon = null;
-  await model.close();
-  rmSync(folder, { recursive: true });
-});
-
-async function start(env: Record<string, string>, args: string[] = []): Promise<Agentd> {
-  daemon = await startAgentd({
+function start(env: Record<string, string>, args: string[] = []): Promise<Agentd> {
+  return startAgentd({
     directory: folder,
     bin: join(installed, 'bin/agentd.js'),
     args,
@@ -77,7 +68,6 @@ async function start(env: Record<string, string>, args: string[] = []): Promise<
       ...env,
     },
   });
-  return daemon;
 }
 
 async function replaceInstallation({ signal, logged }: Agentd): Promise<void> {
@@ -177,7 +167,7 @@ describe('after an upgrade, a daemon that was not restarted', () => {
     await running.logged(({ msg }) => msg === 'log file reopened');
     expect(readFileSync(log, 'utf8')).toContain('log file reopened');
 
-    await collector.until(({ name }) => name.startsWith('message '));
+    await collector.span(({ name }) => name.startsWith('message '));
     await expectNothingRead(running);
     await collector.close();
   });

@@ -1,10 +1,7 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FakeModel } from '../support/fake-model.ts';
 import { gate, type Shop, startShop, startShopProcess } from '../support/shop.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { Answer } from '../support/webchat.ts';
 
 // Tests agentd-service(7), "POST /webchat/message", with its errors and its Idempotency-Key.
@@ -38,10 +35,6 @@ beforeAll(async () => {
   ]);
   // The first message loads the packages of the model, which may take longer than the limit of one second for a run.
   await chat.say(HELLO);
-});
-afterAll(async () => {
-  await Promise.all([shop.stop(), chat.stop(), unusual.stop()]);
-  await model.close();
 });
 
 /** Expects a problem document of RFC 9457, exactly as in agentd-service(7), "Errors". */
@@ -200,28 +193,23 @@ describe('Idempotency-Key', () => {
   });
 
   test('after a restart of the daemon, the stored answer is replayed, and the key of an interrupted run can be used again', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'agentd-restart-'));
+    const directory = temporaryFolder('restart');
     const options = { headers: { 'Idempotency-Key': 'restart-1' } };
     const lost = { headers: { 'Idempotency-Key': 'restart-2' } };
-    try {
-      const before = await startShopProcess({ directory });
-      const first = await before.say(HELLO, options);
-      before.api.misbehave('/users', 'hang');
-      const asked = before.api.next('/users');
-      const died = before.say({ ...HELLO, message: 'ada@example.com' }, lost).catch(() => 'died');
-      await asked;
-      await before.daemon.stop('SIGKILL');
-      expect(await died).toBe('died');
-      await before.api.close();
+    const before = await startShopProcess({ directory });
+    const first = await before.say(HELLO, options);
+    before.api.misbehave('/users', 'hang');
+    const asked = before.api.next('/users');
+    const died = before.say({ ...HELLO, message: 'ada@example.com' }, lost).catch(() => 'died');
+    await asked;
+    await before.daemon.stop('SIGKILL');
+    expect(await died).toBe('died');
+    await before.api.close();
 
-      const after = await startShop({ directory });
-      const again = await after.say(HELLO, options);
-      expect(replayed(again)).toBe('true');
-      expect(again.body).toEqual(first.body);
-      expect((await after.say({ ...HELLO, message: 'ada@example.com' }, lost)).status).toBe(200);
-      await after.stop();
-    } finally {
-      await rm(directory, { recursive: true });
-    }
+    const after = await startShop({ directory });
+    const again = await after.say(HELLO, options);
+    expect(replayed(again)).toBe('true');
+    expect(again.body).toEqual(first.body);
+    expect((await after.say({ ...HELLO, message: 'ada@example.com' }, lost)).status).toBe(200);
   });
 });

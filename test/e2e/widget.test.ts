@@ -1,9 +1,5 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
 import { type Visitor, visit } from '../browser/visitor.ts';
 import { startAgentd } from '../support/daemon.ts';
@@ -11,6 +7,7 @@ import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
 import { isThorough } from '../support/effort.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 /** A website on another origin than the daemon, with only the script tag that the manual shows. */
@@ -22,7 +19,7 @@ const site = createServer((_request, response) => {
 });
 
 /** The directory of the daemon. It is kept when the daemon is killed. */
-const directory = mkdtempSync(join(tmpdir(), 'agentd-widget-'));
+const directory = temporaryFolder('widget');
 
 let origin: string;
 let dictation: Dictation;
@@ -37,15 +34,6 @@ beforeAll(async () => {
   browser = await launch();
 });
 afterEach(() => browser?.leave());
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.stop();
-  await dictation?.close();
-  site.closeAllConnections();
-  site.close();
-  await rm(directory, { recursive: true, force: true });
-});
-
 function settings(): Record<string, string> {
   return {
     ...dictation.env,
@@ -98,7 +86,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await visitor.page.reload();
     await shows(visitor, 'Half');
     await killed.stop('SIGKILL');
-    daemon = await startDaemonHere({ directory, env: again() });
+    daemon = await startDaemonHere({ directory, env: again(), isKept: true });
     await visitor.trouble.getByText('The answer was interrupted').waitFor({ timeout: 20_000 });
     await shows(visitor, /^Half\s*$/);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
@@ -122,7 +110,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
       await visitor.status.filter({ hasText: 'No connection' }).waitFor();
       dictation.say('away', 'Here I am.');
       dictation.end('away');
-      daemon = await startDaemonHere({ directory, env: again() });
+      daemon = await startDaemonHere({ directory, env: again(), isKept: true });
       await shows(visitor, 'Here I am.');
       await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
       expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);

@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { listenOnFreePort } from './free-ports.ts';
+import { LocalServer } from './local-server.ts';
 import { bytesOf, type Fields, fieldsOf, numberOf } from './protobuf.ts';
 
 /** A span, with the members that tests check. */
@@ -31,25 +29,14 @@ export interface SeenExport {
 }
 
 /** A collector that speaks OTLP/HTTP, as JSON and as protobuf. */
-export class Collector {
+export class Collector extends LocalServer {
   readonly exports: SeenExport[] = [];
   readonly spans: SeenSpan[] = [];
   /** HTTP status of the answer. */
   status = 200;
-  #waiting: (() => void)[] = [];
-  readonly #server = createServer((request, response) => {
-    this.#answer(request, response).catch((error: Error) => response.destroy(error));
-  });
 
-  static async start(): Promise<Collector> {
-    const collector = new Collector();
-    await listenOnFreePort(collector.#server);
-    return collector;
-  }
-
-  /** The value for OTEL_EXPORTER_OTLP_ENDPOINT. */
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  static start(): Promise<Collector> {
+    return new Collector().listen();
   }
 
   /** The bodies of all exports. */
@@ -58,12 +45,9 @@ export class Collector {
   }
 
   /** Resolves to the first span that meets the condition, when it has arrived. */
-  async until(found: (span: SeenSpan) => boolean): Promise<SeenSpan> {
-    for (;;) {
-      const span = this.spans.find(found);
-      if (span) return span;
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
+  async span(found: (span: SeenSpan) => boolean): Promise<SeenSpan> {
+    await this.until(() => this.spans.some(found));
+    return this.spans.find(found) as SeenSpan;
   }
 
   /** The spans of one trace as a tree: their names, indented, in the order in which the spans began. */
@@ -81,23 +65,14 @@ export class Collector {
     return all.filter(({ parentSpanId }) => !ids.has(parentSpanId)).flatMap((span) => below(span, 0));
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const sent = Buffer.concat(chunks);
+  protected handle(request: IncomingMessage, response: ServerResponse, sent: Buffer): void {
     const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
     this.exports.push({ path: request.url ?? '', headers: request.headers, body });
     const isJson = request.headers['content-type'] === 'application/json';
     if (this.status === 200) this.spans.push(...(isJson ? spansOfJson(body) : spansOfProtobuf(body)));
     response.writeHead(this.status, { 'content-type': request.headers['content-type'] ?? '' });
     response.end(isJson ? '{}' : '');
-    for (const wake of this.#waiting.splice(0)) wake();
+    this.emit('came');
   }
 }
 

@@ -8,6 +8,7 @@ import { createLog } from '../../src/daemon/process/log.ts';
 import { startDaemon } from '../../src/daemon/serve.ts';
 import { configure } from '../../src/daemon/settings/configure/configure.ts';
 import type { ConfigLocation } from '../../src/daemon/settings/sources.ts';
+import { closeAtEnd } from './close-at-end.ts';
 import { type Agentd, baseEnv, type StartOptions, watchOutput } from './daemon.ts';
 
 /** A daemon in the process of the test. It has no process of its own to send signals to. */
@@ -21,10 +22,10 @@ const QUICK_STOP = { SHUTDOWN_GRACE_SECONDS: '1' };
 
 /**
  * Starts a daemon from the sources in the process of the test. This needs a tenth of the CPU time of `startAgentd`,
- * which is for tests of the process: signals, exit codes, crashes, standard error, the build.
+ * which is for tests of the process: signals, exit codes, crashes, standard error, the build. It is stopped at the end.
  */
 export async function startDaemonHere(
-  options: Pick<StartOptions, 'env' | 'directory'> & { dev?: boolean } = {},
+  options: Pick<StartOptions, 'env' | 'directory' | 'isKept'> & { dev?: boolean } = {},
 ): Promise<DaemonHere> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
   const output = watchOutput();
@@ -37,18 +38,20 @@ export async function startDaemonHere(
   if (runtime?.startsWith('./')) location.env.AGENT_RUNTIME = join(directory, runtime);
   const { daemon, dev } = await start(location, options.dev === true, output.writeError);
   output.write(dev ? await describeDev(daemon, dev) : describeDaemon(daemon));
-  return {
-    url: daemon.url,
-    directory,
-    ...output.output,
-    async stop() {
-      const drained = await daemon.stop();
-      await dev?.close();
-      output.end(0);
-      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
-      return drained ? 0 : 1;
-    },
+  let stopped: Promise<number> | null = null;
+  const end = async () => {
+    const drained = await daemon.stop();
+    await dev?.close();
+    output.end(0);
+    if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+    return drained ? 0 : 1;
   };
+  const stop = () => {
+    stopped ??= end();
+    return stopped;
+  };
+  if (!options.isKept) closeAtEnd(stop);
+  return { url: daemon.url, directory, ...output.output, stop };
 }
 
 async function start(location: ConfigLocation, wantsDev: boolean, print: (text: string) => void) {

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
+import { closeAtEnd } from './close-at-end.ts';
 
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
@@ -44,6 +45,8 @@ export interface StartOptions {
   under?: readonly string[];
   /** The program of a different build. */
   bin?: string;
+  /** Whether later tests use the daemon, too. If not, a daemon that a test started ends with the test. */
+  isKept?: boolean;
 }
 
 /** Settings of every test daemon. The settings of a test take precedence. */
@@ -62,7 +65,7 @@ export function baseEnv(directory: string): Record<string, string> {
   };
 }
 
-/** Starts `bin/agentd.js serve` as a user would, and resolves when it is ready. */
+/** Starts `bin/agentd.js serve` as a user would, and resolves when it is ready. It is killed at the end. */
 export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
   const daemon = [process.execPath, ...LAUNCH_OPTIONS, options.bin ?? BIN, 'serve', ...(options.args ?? [])];
@@ -86,6 +89,13 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     return exitCode;
   };
   const exited = ended();
+  if (!options.isKept) closeAtEnd(() => stop('SIGKILL'));
+  async function stop(signal: NodeJS.Signals = 'SIGTERM') {
+    child.kill(signal);
+    const exitCode = await exited;
+    if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+    return exitCode;
+  }
   const url = await output.when((stdout) => /ready on (http:\S+)\n/.exec(stdout)?.[1]);
   return {
     url,
@@ -93,12 +103,7 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     directory,
     ...output.output,
     signal: (signal) => void child.kill(signal),
-    async stop(signal = 'SIGTERM') {
-      child.kill(signal);
-      const exitCode = await exited;
-      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
-      return exitCode;
-    },
+    stop,
     exited,
   };
 }

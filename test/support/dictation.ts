@@ -1,38 +1,20 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import { listenOnFreePort } from './free-ports.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LocalServer } from './local-server.ts';
 import { sampleAgent } from './sample-agent.ts';
 
 /** A server on loopback that tells the sample agent (test/fixtures/dictated-agent.ts) what to answer. */
-export class Dictation {
+export class Dictation extends LocalServer {
   /** The text of the message of each run that has begun, in order. */
   readonly runs: string[] = [];
   readonly #said = new Map<string, { status: number; body?: string }[]>();
   readonly #waiting = new Map<string, ServerResponse>();
-  readonly #begun = new Map<string, () => void>();
-  #agent = '';
-  readonly #server = createServer((request, response) => {
-    const text = new URL(request.url ?? '', 'http://dictation').searchParams.get('text') ?? '';
-    if (request.method === 'POST') {
-      this.runs.push(text);
-      this.#begun.get(text)?.();
-    }
-    this.#waiting.set(text, response);
-    this.#deliver(text);
-  });
+  /** Settings for the daemon. */
+  env: Record<string, string> = {};
 
   static async start(): Promise<Dictation> {
-    const dictation = new Dictation();
-    const port = await listenOnFreePort(dictation.#server);
-    dictation.#agent = sampleAgent('dictated-agent.ts', `http://127.0.0.1:${port}`);
+    const dictation = await new Dictation().listen();
+    dictation.env = { AGENT_RUNTIME: sampleAgent('dictated-agent.ts', dictation.origin) };
     return dictation;
-  }
-
-  /** Settings for the daemon. */
-  get env(): Record<string, string> {
-    return {
-      AGENT_RUNTIME: this.#agent,
-    };
   }
 
   /** Sends the next pieces of the answer to `text`. */
@@ -52,8 +34,7 @@ export class Dictation {
 
   /** Resolves when the run that answers `text` begins, or has begun. */
   begun(text: string): Promise<void> {
-    if (this.runs.includes(text)) return Promise.resolve();
-    return new Promise((resolveBegun) => this.#begun.set(text, resolveBegun));
+    return this.until(() => this.runs.includes(text));
   }
 
   /** Forgets all words and runs, for the next test. */
@@ -61,13 +42,14 @@ export class Dictation {
     this.runs.length = 0;
     this.#said.clear();
     this.#waiting.clear();
-    this.#begun.clear();
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+  protected handle(request: IncomingMessage, response: ServerResponse): void {
+    const text = new URL(request.url ?? '', this.origin).searchParams.get('text') ?? '';
+    if (request.method === 'POST') this.runs.push(text);
+    this.#waiting.set(text, response);
+    this.#deliver(text);
+    this.emit('came');
   }
 
   #add(text: string, answer: { status: number; body?: string }): void {

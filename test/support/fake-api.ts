@@ -1,8 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { listenOnFreePort } from './free-ports.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LocalServer } from './local-server.ts';
 
 /** A request to the API. */
 export interface SeenRequest {
@@ -54,22 +52,20 @@ export const ALICE = {
 };
 export const BOB = { id: 'user-2', email: 'bob@example.com', name: 'Bob Example', orders: [] };
 
-export class FakeApi {
+export class FakeApi extends LocalServer {
   readonly requests: SeenRequest[] = [];
   /** The paths of the requests whose client left before they were answered. */
   readonly abandoned: string[] = [];
   /** Lifetime of the next default tokens in seconds; null issues them without `exp`. */
   tokenLife: number | null;
   readonly #options: Required<FakeApiOptions>;
-  readonly #server = createServer((request, response) => {
-    this.#answer(request, response).catch((error: Error) => response.destroy(error));
-  });
   readonly #misbehaviours = new Map<string, { how: Misbehaviour; times: number }>();
   readonly #revoked = new Set<string>();
   #awaited: { path: string; resolve(request: SeenRequest): void }[] = [];
   readonly #issued: string[] = [];
 
   constructor(options: FakeApiOptions) {
+    super();
     this.#options = {
       users: [ALICE, BOB],
       email: 'service@example.com',
@@ -82,15 +78,18 @@ export class FakeApi {
     this.tokenLife = this.#options.tokenLife;
   }
 
-  static async start(options: FakeApiOptions): Promise<FakeApi> {
-    const api = new FakeApi(options);
-    await listenOnFreePort(api.#server);
-    return api;
+  static start(options: FakeApiOptions): Promise<FakeApi> {
+    return new FakeApi(options).listen();
   }
 
   /** Value for `API_BASE_URL`. */
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#options.prefix}`;
+  override get url(): string {
+    return `${this.origin}${this.#options.prefix}`;
+  }
+
+  /** Settings of a daemon that uses the API. */
+  get env(): Record<string, string> {
+    return { API_BASE_URL: this.url, API_EMAIL: this.#options.email, API_PASSWORD: this.#options.password };
   }
 
   /** The requests to one path. */
@@ -123,17 +122,9 @@ export class FakeApi {
     this.#revoked.add(token);
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async handle(request: IncomingMessage, response: ServerResponse, sent: Buffer): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://api');
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
+    const text = sent.toString();
     const path = url.pathname.startsWith(this.#options.prefix)
       ? url.pathname.slice(this.#options.prefix.length)
       : url.pathname;

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { listenOnFreePort } from './free-ports.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LocalServer } from './local-server.ts';
 
 export const EXCHANGE_CLIENT = { client_id: 'agentd:1', client_secret: 'p@ss word/+' };
 
@@ -21,7 +19,7 @@ export const RENEWAL: Expected = {
 };
 
 /** A token endpoint that exchanges tokens (RFC 8693), and refuses every request that is not exactly as expected. */
-export class FakeAuthorizationServer {
+export class FakeAuthorizationServer extends LocalServer {
   /** The subject tokens of all requests, in order. */
   readonly exchanged: string[] = [];
   /** The problems of the refused requests. */
@@ -33,60 +31,36 @@ export class FakeAuthorizationServer {
   /** Members of the answer; by default, `access_token` is the issued token. */
   answer: Record<string, unknown> = { token_type: 'Bearer', expires_in: 600 };
   readonly #expected: Expected;
-  readonly #server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', async (): Promise<unknown> => {
-      const problem = this.#problemOf(
-        request.method,
-        request.url,
-        request.headers,
-        Buffer.concat(chunks).toString(),
-      );
-      await this.wait;
-      const send = (status: number, body: string, headers = {}) =>
-        response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
-      if (this.instead) return send(this.instead.status, this.instead.body, this.instead.headers);
-      if (problem !== null) {
-        this.wrong.push(problem);
-        return send(400, JSON.stringify({ error: 'invalid_request', error_description: problem }));
-      }
-      const access_token = `exchanged-${this.exchanged.length}-for-${this.#expected.audience}`;
-      const issued_token_type = 'urn:ietf:params:oauth:token-type:access_token';
-      return send(200, JSON.stringify({ access_token, issued_token_type, ...this.answer }));
-    });
-  });
 
   private constructor(expected: Expected) {
+    super();
     this.#expected = expected;
   }
 
-  static async start(
-    audience = 'billing',
-    expected: Partial<Expected> = {},
-  ): Promise<FakeAuthorizationServer> {
+  static start(audience = 'billing', expected: Partial<Expected> = {}): Promise<FakeAuthorizationServer> {
     const types = { subject_token_type: ACCESS_TOKEN, requested_token_type: ACCESS_TOKEN };
-    const server = new FakeAuthorizationServer({ audience, ...types, ...expected });
-    await listenOnFreePort(server.#server);
-    return server;
+    return new FakeAuthorizationServer({ audience, ...types, ...expected }).listen();
   }
 
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/token`;
+  override get url(): string {
+    return `${this.origin}/token`;
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+  protected async handle(request: IncomingMessage, response: ServerResponse, sent: Buffer): Promise<void> {
+    const problem = this.#problemOf(request, sent.toString());
+    await this.wait;
+    const send = (status: number, body: string, headers = {}) =>
+      void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+    if (this.instead) return send(this.instead.status, this.instead.body, this.instead.headers);
+    if (problem !== null) {
+      this.wrong.push(problem);
+      return send(400, JSON.stringify({ error: 'invalid_request', error_description: problem }));
+    }
+    const access_token = `exchanged-${this.exchanged.length}-for-${this.#expected.audience}`;
+    send(200, JSON.stringify({ access_token, issued_token_type: ACCESS_TOKEN, ...this.answer }));
   }
 
-  #problemOf(
-    method: string | undefined,
-    path: string | undefined,
-    headers: Record<string, unknown>,
-    text: string,
-  ): string | null {
+  #problemOf({ method, url: path, headers }: IncomingMessage, text: string): string | null {
     const body = new URLSearchParams(text);
     const subject = body.get('subject_token') ?? '';
     this.exchanged.push(subject);

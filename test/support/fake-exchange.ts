@@ -1,9 +1,7 @@
-import { EventEmitter, once } from 'node:events';
 import { copyFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join, resolve } from 'node:path';
-import { listenOnFreePort } from './free-ports.ts';
+import { LocalServer } from './local-server.ts';
 import { sampleAgent } from './sample-agent.ts';
 
 export interface SentText {
@@ -33,7 +31,7 @@ export type Answer = { status: number; retryAfter?: number } | 'hang';
  * The platform of the sample channel telex (test/fixtures/telex.ts), on loopback. It records the requests of the daemon
  * and answers them. The sample agent reports its runs to `run`.
  */
-export class FakeExchange extends EventEmitter<{ came: [] }> {
+export class FakeExchange extends LocalServer {
   /** `taken` are the accepted texts, `calls` all requests to `/send`. */
   readonly taken: SentText[] = [];
   readonly calls: SentText[] = [];
@@ -43,21 +41,13 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
   answer: (text: SentText) => Answer = () => ({ status: 200 });
   /** Called for each run. The run continues when the returned promise resolves. */
   holdRun: (run: Run) => Promise<void> = async () => {};
-  #agent = '';
-  readonly #server = createServer((request, response) => {
-    this.#receive(request, response).catch((error: Error) => response.destroy(error));
-  });
+  /** Settings of a daemon with the sample agent. */
+  agentEnv: Record<string, string> = {};
 
   static async start(): Promise<FakeExchange> {
-    const exchange = new FakeExchange();
-    exchange.setMaxListeners(0);
-    await listenOnFreePort(exchange.#server);
-    exchange.#agent = sampleAgent('telling-agent.ts', exchange.url);
+    const exchange = await new FakeExchange().listen();
+    exchange.agentEnv = { AGENT_RUNTIME: sampleAgent('telling-agent.ts', exchange.origin) };
     return exchange;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** Settings of a daemon with the sample agent and the channel telex, both loaded from their files. */
@@ -67,14 +57,9 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     copyFileSync(join(samples, 'telex.ts'), plugin);
     return {
       MESSAGING_PLATFORMS: `webchat,${plugin}`,
-      TELEX_API_URL: this.url,
-      AGENT_RUNTIME: this.#agent,
+      TELEX_API_URL: this.origin,
+      ...this.agentEnv,
     };
-  }
-
-  /** Resolves when the condition is true. It is checked whenever something has arrived. */
-  async until(condition: () => boolean): Promise<void> {
-    while (!condition()) await once(this, 'came');
   }
 
   /** Accepted texts for a place, in order. */
@@ -89,16 +74,8 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     this.holdRun = async () => {};
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-
-  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as SentText & Run;
+  protected async handle(request: IncomingMessage, response: ServerResponse, sent: Buffer): Promise<void> {
+    const body = JSON.parse(sent.toString()) as SentText & Run;
     let status = 200;
     if (request.url === '/run') {
       this.runs.push(body);

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { listenOnFreePort } from './free-ports.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LocalServer } from './local-server.ts';
 
 /** A request for a completion, with the members that tests check. */
 export interface CompletionRequest {
@@ -45,7 +43,7 @@ export type ModelAnswer =
   | 'hang';
 
 /** An OpenAI-compatible server with scripted answers. */
-export class FakeModel {
+export class FakeModel extends LocalServer {
   readonly requests: CompletionRequest[] = [];
   /** The models that the server lists. Null if it has no list of models. */
   models: readonly string[] | null = null;
@@ -57,25 +55,21 @@ export class FakeModel {
   readonly hanging: Promise<void>;
   #script: (request: CompletionRequest, index: number) => ModelAnswer = () => ({ text: ['Hello.'] });
   #onHang: () => void = () => {};
-  readonly #server = createServer((request, response) => {
-    this.#answer(request, response).catch((error: Error) => response.destroy(error));
-  });
 
   constructor() {
+    super();
     this.hanging = new Promise((resolve) => {
       this.#onHang = resolve;
     });
   }
 
-  static async start(): Promise<FakeModel> {
-    const model = new FakeModel();
-    await listenOnFreePort(model.#server);
-    return model;
+  static start(): Promise<FakeModel> {
+    return new FakeModel().listen();
   }
 
   /** Value for `AGENT_BASE_URL`. */
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+  override get url(): string {
+    return `${this.origin}/v1`;
   }
 
   /**
@@ -90,15 +84,7 @@ export class FakeModel {
     else this.#script = (_, index) => answers[Math.min(index, answers.length - 1)] ?? { text: ['Hello.'] };
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+  protected async handle(request: IncomingMessage, response: ServerResponse, sent: Buffer): Promise<void> {
     if (request.method === 'GET' && request.url === '/v1/models' && this.models !== null) {
       if (this.key !== null && request.headers.authorization !== `Bearer ${this.key}`)
         return void response
@@ -108,7 +94,7 @@ export class FakeModel {
     }
     if (request.method !== 'POST' || request.url !== '/v1/chat/completions')
       return void response.writeHead(404).end();
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as CompletionRequest;
+    const body = JSON.parse(sent.toString()) as CompletionRequest;
     this.requests.push({ ...body, authorization: request.headers.authorization ?? null });
     response.on('close', () => {
       if (!response.writableFinished) this.aborted++;

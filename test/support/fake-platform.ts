@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type {
   ChannelPlugin,
   ChannelSettings,
@@ -12,7 +10,7 @@ import type {
   SimulatedRequest,
 } from '../../src/channel/index.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
-import { listenOnFreePort } from './free-ports.ts';
+import { LocalServer } from './local-server.ts';
 
 /** One call of the platform's API, as received. */
 export interface PlatformCall {
@@ -45,7 +43,7 @@ export interface DaemonAnswer {
  * channel and everything that people would see, and can fail on request. It also delivers events to a daemon as the
  * platform does.
  */
-export class FakePlatform extends EventEmitter<{ came: [] }> {
+export class FakePlatform extends LocalServer {
   /** Every call, including failed ones. */
   readonly calls: PlatformCall[] = [];
   /** Everything that people see, in order. */
@@ -54,36 +52,25 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
   answer: (call: PlatformCall) => PlatformAnswer | null = () => null;
   readonly simulator: PlatformSimulator;
   /** Settings of a daemon with the channel, which calls this platform. */
-  readonly env: Readonly<Record<string, string>>;
+  env: Readonly<Record<string, string>> = {};
   /** The same settings, in the form in which the channel gets them. */
-  readonly settings: ChannelSettings;
-  readonly #server: Server;
-  readonly #api: SimulatedApi;
+  settings: ChannelSettings = {};
+  #api: SimulatedApi | null = null;
   #number = 0;
 
-  private constructor(plugin: ChannelPlugin, simulator: PlatformSimulator, server: Server) {
+  private constructor(simulator: PlatformSimulator) {
     super();
-    this.setMaxListeners(0);
     this.simulator = simulator;
-    this.#server = server;
-    this.env = simulator.devSettings(deriveSecret, this.url);
-    this.settings = settingsOf(plugin, this.env);
-    this.#api = simulator.startApi(this.settings);
-    server.on('request', (request, response) => {
-      this.#receive(request, response).catch((error: Error) => response.destroy(error));
-    });
   }
 
   static async start(plugin: ChannelPlugin): Promise<FakePlatform> {
     const simulator = await plugin.simulator?.();
     if (!simulator) throw new Error(`the channel ${plugin.name} has no simulator`);
-    const server = createServer();
-    await listenOnFreePort(server);
-    return new FakePlatform(plugin, simulator, server);
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const platform = await new FakePlatform(simulator).listen();
+    platform.env = simulator.devSettings(deriveSecret, platform.origin);
+    platform.settings = settingsOf(plugin, platform.env);
+    platform.#api = simulator.startApi(platform.settings);
+    return platform;
   }
 
   /** A complete event. Default: a new direct message of the first person, written now. */
@@ -112,11 +99,6 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  /** Resolves when the condition is true. It is checked whenever a call has arrived or has been answered. */
-  async until(condition: () => boolean): Promise<void> {
-    while (!condition()) await once(this, 'came');
-  }
-
   /** Texts that people see in a room, in order. */
   textsTo(place: string): string[] {
     return this.shown.filter(({ what, to }) => what === 'message' && to === place).map(({ text }) => text);
@@ -129,16 +111,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     this.answer = () => null;
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-
-  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks);
+  protected async handle(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
     const call: PlatformCall = {
       method: request.method ?? '',
       path: request.url ?? '',
@@ -158,7 +131,8 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
       return;
     }
     if (instead !== null) await instead.after;
-    const answer = this.#api.answer({ ...call, body });
+    const answer = this.#api?.answer({ ...call, body });
+    if (!answer) throw new Error('a call came before the platform was ready');
     response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
     response.end(JSON.stringify(answer.body));
     this.shown.push(...answer.shown);

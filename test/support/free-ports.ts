@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
+import { closeAtEnd } from './close-at-end.ts';
 
 /**
  * These ports are below the range for outgoing connections and for `listen(0)`, which begins at 32768 on Linux. In that
@@ -42,9 +44,13 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Lets a server listen on a free port. @returns the port */
+/** Lets a server listen on a free port. It is closed at the end. @returns the port */
 export async function listenOnFreePort(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  closeAtEnd(() => {
+    if ('closeAllConnections' in server) (server as HttpServer).closeAllConnections();
+    server.close();
+  });
   return (server.address() as AddressInfo).port;
 }

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { decodeToken } from '../../src/daemon/identity/decode-token.ts';
 import { rsaPair } from '../unit/identity/make-token.ts';
-import { listenOnFreePort } from './free-ports.ts';
+import { closeAtEnd } from './close-at-end.ts';
+import { freePort } from './free-ports.ts';
 
 export const CLIENT = { client_id: 'agentd', client_secret: 'a-client-secret-of-the-tests' };
 const REDIRECT = 'http://127.0.0.1:9/callback';
@@ -51,13 +52,10 @@ export class Issuer {
    * @param lifetime of a token, seconds
    */
   static async start(logoutUri: (issuer: string) => Promise<string>, lifetime = 3600): Promise<Issuer> {
-    const waiting = createServer();
-    const port = await listenOnFreePort(waiting);
-    waiting.close();
-    await once(waiting, 'close');
-    const url = `http://127.0.0.1:${port}`;
+    const url = `http://127.0.0.1:${await freePort()}`;
     const issuer = new Issuer(url, await logoutUri(url), lifetime);
     await issuer.open();
+    closeAtEnd(() => issuer.close());
     return issuer;
   }
 
@@ -68,6 +66,7 @@ export class Issuer {
   }
 
   async close(): Promise<void> {
+    if (!this.#server.listening) return;
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, 'close');

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
@@ -10,6 +8,7 @@ import {
   ListToolsRequestSchema,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
+import { LocalServer } from './local-server.ts';
 
 /** A request that arrived, with the members that tests check. */
 export interface McpRequest {
@@ -48,7 +47,7 @@ export const SEARCH: Tool = {
 };
 
 /** An MCP server over streamable HTTP, made with the official SDK; it records each request. */
-export class McpServer {
+export class McpServer extends LocalServer {
   tools: Tool[] = [SEARCH];
   call: (call: McpCall) => Promise<CallToolResult> | CallToolResult = ({ args }) => ({
     content: [{ type: 'text', text: `found: ${JSON.stringify(args)}` }],
@@ -56,27 +55,13 @@ export class McpServer {
   intercept: Intercept = () => false;
   readonly requests: McpRequest[] = [];
   readonly #sessions = new Map<string, { server: Server; transport: StreamableHTTPServerTransport }>();
-  readonly #http = createServer((request, response) => void this.#handle(request, response));
-  #port = 0;
 
-  static async open(port = 0): Promise<McpServer> {
-    const server = new McpServer();
-    await server.listen(port);
-    return server;
+  static open(port = 0): Promise<McpServer> {
+    return new McpServer().listen(port);
   }
 
-  async listen(port: number): Promise<void> {
-    this.#http.listen(port, '127.0.0.1');
-    await once(this.#http, 'listening');
-    this.#port = (this.#http.address() as AddressInfo).port;
-  }
-
-  get port(): number {
-    return this.#port;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#port}/mcp`;
+  override get url(): string {
+    return `${this.origin}/mcp`;
   }
 
   /** Ids of the open sessions. */
@@ -101,15 +86,13 @@ export class McpServer {
     await Promise.all(sessions.map(({ transport }) => transport.close()));
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.forget();
-    this.#http.closeAllConnections();
-    this.#http.close();
-    await once(this.#http, 'close');
+    await super.close();
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bodyOf(request);
+  protected async handle(request: IncomingMessage, response: ServerResponse, sent: Buffer): Promise<void> {
+    const body = sent.toString();
     const message = parse(body);
     const session = headerOf(request, 'mcp-session-id');
     const seen: McpRequest = {
@@ -170,10 +153,4 @@ function parse(body: string): Message | null {
 function headerOf(request: IncomingMessage, name: string): string | null {
   const value = request.headers[name];
   return typeof value === 'string' ? value : null;
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const pieces: Buffer[] = [];
-  for await (const piece of request) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces).toString('utf8');
 }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
+import { closeAtEnd } from './close-at-end.ts';
 import { freePort } from './free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx.conf');
@@ -24,19 +25,17 @@ export interface Asked {
   body?: string;
 }
 
-/** nginx with the sample configuration, in front of a daemon. It uses TLS and the host name of the sample. */
+/** nginx with the sample configuration, in front of a daemon. It is stopped at the end. It uses TLS and the host name of the sample. */
 export class Nginx {
   /** Its address without TLS. */
   readonly plainUrl: string;
   readonly #port: number;
   readonly #certificate: string;
-  readonly #stop: () => Promise<void>;
 
-  private constructor(plainUrl: string, port: number, certificate: string, stop: () => Promise<void>) {
+  private constructor(plainUrl: string, port: number, certificate: string) {
     this.plainUrl = plainUrl;
     this.#port = port;
     this.#certificate = certificate;
-    this.#stop = stop;
   }
 
   static async start(daemonUrl: string): Promise<Nginx> {
@@ -51,8 +50,8 @@ export class Nginx {
       '/etc/ssl/private/chat.example.com.key': key,
       '/var/log/nginx/agentd.log': join(directory, 'access.log'),
     });
-    const { stop, hasEnded } = startProgram(directory, sample);
-    const nginx = new Nginx(`http://${plain}`, port, readFileSync(certificate, 'utf8'), stop);
+    const { hasEnded } = startProgram(directory, sample);
+    const nginx = new Nginx(`http://${plain}`, port, readFileSync(certificate, 'utf8'));
     await untilUp(hasEnded, directory, () => nginx.ask('/'));
     return nginx;
   }
@@ -72,10 +71,6 @@ export class Nginx {
     asked.end(body);
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     return response;
-  }
-
-  close(): Promise<void> {
-    return this.#stop();
   }
 }
 
@@ -122,14 +117,13 @@ function startProgram(directory: string, http: string): Program {
     ended = true;
   };
   const ending = end();
-  return {
-    hasEnded: () => ended,
-    async stop() {
-      child.kill('SIGTERM');
-      await ending;
-      await rm(directory, { recursive: true, force: true });
-    },
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ending;
+    await rm(directory, { recursive: true, force: true });
   };
+  closeAtEnd(stop);
+  return { hasEnded: () => ended, stop };
 }
 
 async function untilUp(

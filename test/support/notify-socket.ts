@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa, execaSync } from 'execa';
+import { closeAtEnd } from './close-at-end.ts';
 
 /**
  * Whether tests are skipped because python3 or systemd-notify is missing. Always false with CI=true, so that the tests
@@ -29,7 +30,10 @@ while True:
     print(json.dumps(receiver.recv(4096).decode()), flush=True)
 `;
 
-/** A datagram socket that receives the notifications of a service to its manager, like that of systemd. */
+/**
+ * A datagram socket that receives the notifications of a service to its manager, like that of systemd. It is closed at
+ * the end.
+ */
 export class NotifySocket {
   /** Value for NOTIFY_SOCKET. */
   readonly name: string;
@@ -55,8 +59,9 @@ export class NotifySocket {
     const socket = new NotifySocket(name, async () => {
       child.kill('SIGKILL');
       await child;
-      rmSync(directory, { recursive: true });
+      rmSync(directory, { recursive: true, force: true });
     });
+    closeAtEnd(() => socket.close());
     const lines = createInterface(child.stdout);
     lines.on('line', (line) => socket.#add(JSON.parse(line) as string));
     await once(lines, 'line');

@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
 import { Client } from 'pg';
+import { closeAtEnd } from './close-at-end.ts';
 import { freePort } from './free-ports.ts';
 
 /** The folders in which the programs of the server are searched for: Debian's folders, and PATH for other systems. */
@@ -29,7 +30,7 @@ const NOT_DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'].flatMap(
   `${name}=off`,
 ]);
 
-/** A Postgres server that a test starts, on a loopback port and a socket. */
+/** A Postgres server that a test starts, on a loopback port and a socket. It is stopped at the end. */
 export class Postgres {
   readonly port: number;
   readonly #directory: string;
@@ -69,6 +70,7 @@ export class Postgres {
     const directory = mkdtempSync('/tmp/agentd-postgres-');
     const server = new Postgres(directory, await freePort(), { tls, durable, options });
     await server.#initialize();
+    closeAtEnd(() => server.stop());
     await server.resume();
     return server;
   }

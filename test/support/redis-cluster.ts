@@ -3,10 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { closeAtEnd } from './close-at-end.ts';
 import { freePorts } from './free-ports.ts';
 import { ended } from './redis-server.ts';
 
-/** Several servers that belong together, on loopback. */
+/** Several servers that belong together, on loopback. They are stopped at the end. */
 export interface RedisServers {
   /** Value for REDIS_URL. */
   readonly url: string;
@@ -157,6 +158,12 @@ export async function startSentinel(): Promise<RedisServers> {
     maxRetriesPerRequest: null,
   });
   client.on('error', () => undefined);
+  const stop = async () => {
+    await ended(sentinel, 'SIGKILL');
+    await servers.stop();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  closeAtEnd(stop);
   await until(async () => ((await client.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length === 1);
   client.disconnect();
   await until(
@@ -165,11 +172,7 @@ export async function startSentinel(): Promise<RedisServers> {
   return {
     ...servers,
     url: `redis+sentinel://127.0.0.1:${sentinelPort}/main`,
-    async stop() {
-      await ended(sentinel, 'SIGKILL');
-      await servers.stop();
-      rmSync(directory, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 
@@ -201,6 +204,13 @@ async function startServers(
     client.on('error', () => undefined);
     return client;
   });
+  const stop = async () => {
+    isStopped = true;
+    for (const client of clients) client.disconnect();
+    await Promise.all(processes.map((one) => ended(one, 'SIGKILL')));
+    rmSync(directory, { recursive: true, force: true });
+  };
+  closeAtEnd(stop);
   await Promise.all(clients.map((client) => client.ping()));
   return {
     ports,
@@ -215,12 +225,7 @@ async function startServers(
       processes[server] = start(server);
       await clients[server]?.ping();
     },
-    async stop() {
-      isStopped = true;
-      for (const client of clients) client.disconnect();
-      await Promise.all(processes.map((one) => ended(one, 'SIGKILL')));
-      rmSync(directory, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 

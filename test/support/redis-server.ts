@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { closeAtEnd } from './close-at-end.ts';
 
 /** Whether tests with Redis can run here. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
@@ -12,7 +13,7 @@ if (!hasRedis)
     'MISSING: redis-server, so the tests on Redis are skipped. Install it with: apt-get install redis-server',
   );
 
-/** A redis-server that a test starts, on a socket in a temporary directory. */
+/** A redis-server that a test starts, on a socket in a temporary directory. It is stopped at the end. */
 export interface RedisServer {
   /** Value for REDIS_URL. */
   readonly url: string;
@@ -45,6 +46,12 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
   let server = start();
   const client = new Redis({ path: socket, retryStrategy: () => 20, maxRetriesPerRequest: null });
   client.on('error', () => undefined);
+  const stop = async () => {
+    client.disconnect();
+    await ended(server, 'SIGTERM');
+    rmSync(directory, { recursive: true, force: true });
+  };
+  closeAtEnd(stop);
   await client.ping();
   return {
     url: `unix:${socket}`,
@@ -61,11 +68,7 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
       server = start();
       await client.ping();
     },
-    async stop() {
-      client.disconnect();
-      await ended(server, 'SIGTERM');
-      rmSync(directory, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 

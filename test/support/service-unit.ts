@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
+import { closeAtEnd } from './close-at-end.ts';
 import { NotifySocket } from './notify-socket.ts';
 
 /** Directories that replace those of the system. */
@@ -15,7 +16,7 @@ export interface UnitDirectories {
 
 /**
  * Runs the service of a unit file, but applies only the lines on which agentd depends. Unlike systemd, it has no
- * sandbox and does not change the user.
+ * sandbox and does not change the user. The service is stopped at the end.
  */
 export class ServiceUnit {
   readonly #values: ReadonlyMap<string, readonly string[]>;
@@ -64,6 +65,7 @@ export class ServiceUnit {
       await socket.close();
       return code;
     };
+    closeAtEnd(() => this.stop());
     await Promise.race([socket.seen('READY=1'), endsEarly()]);
   }
 

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type CallToolResult,
   createMcpHandler,
@@ -9,7 +7,7 @@ import {
   Server,
   type Tool,
 } from '@modelcontextprotocol/server';
-import { listenOnFreePort } from './free-ports.ts';
+import { LocalServer } from './local-server.ts';
 import { SEARCH } from './mcp-server.ts';
 
 /** A request that arrived, with the members that tests check. */
@@ -23,7 +21,7 @@ export interface StatelessRequest {
 }
 
 /** An MCP server of version 2026-07-28 over HTTP, made with the official SDK. By default it knows no older version. */
-export class StatelessMcpServer {
+export class StatelessMcpServer extends LocalServer {
   tools: Tool[] = [SEARCH as Tool];
   call: (
     args: Record<string, unknown>,
@@ -33,9 +31,9 @@ export class StatelessMcpServer {
   });
   readonly requests: StatelessRequest[] = [];
   readonly #handler: McpHttpHandler;
-  readonly #http = createServer((request, response) => void this.#handle(request, response));
 
   private constructor(legacy: 'reject' | 'stateless') {
+    super();
     this.#handler = createMcpHandler(
       () => {
         const server = new Server(
@@ -52,14 +50,12 @@ export class StatelessMcpServer {
     );
   }
 
-  static async open(legacy: 'reject' | 'stateless' = 'reject'): Promise<StatelessMcpServer> {
-    const server = new StatelessMcpServer(legacy);
-    await listenOnFreePort(server.#http);
-    return server;
+  static open(legacy: 'reject' | 'stateless' = 'reject'): Promise<StatelessMcpServer> {
+    return new StatelessMcpServer(legacy).listen();
   }
 
-  get url(): string {
-    return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}/mcp`;
+  override get url(): string {
+    return `${this.origin}/mcp`;
   }
 
   /** The requests with this JSON-RPC method. */
@@ -71,17 +67,13 @@ export class StatelessMcpServer {
     this.#handler.notify.toolsChanged();
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.#handler.close();
-    this.#http.closeAllConnections();
-    this.#http.close();
-    await once(this.#http, 'close');
+    await super.close();
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const pieces: Buffer[] = [];
-    for await (const piece of request) pieces.push(piece as Buffer);
-    const body = Buffer.concat(pieces).toString('utf8');
+  protected async handle(request: IncomingMessage, response: ServerResponse, sent: Buffer): Promise<void> {
+    const body = sent.toString();
     const message = body === '' ? null : (JSON.parse(body) as Message);
     this.requests.push({
       http: request.method ?? '',

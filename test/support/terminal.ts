@@ -1,4 +1,5 @@
 import { execa, execaSync } from 'execa';
+import { closeAtEnd } from './close-at-end.ts';
 import { BIN, baseEnv } from './daemon.ts';
 
 /** script(1) of util-linux, which gives a program its own terminal. */
@@ -8,7 +9,7 @@ export const HAS_TERMINALS =
 /** The characters that a terminal sends for a key. */
 export const KEY = { enter: '\r', up: '\u{1b}[A', ctrlC: '\u{3}', ctrlD: '\u{4}' } as const;
 
-/** A program on a terminal: the typed input, and the output with its escape sequences. */
+/** A program on a terminal: the typed input, and the output with its escape sequences. It is closed at the end. */
 export class Terminal {
   /** Resolves with the exit code of the program. */
   readonly exited: Promise<number | null>;
@@ -28,6 +29,7 @@ export class Terminal {
       for (const listener of this.#listeners) listener();
     });
     this.exited = this.#exit();
+    closeAtEnd(() => this.close());
   }
 
   async #exit(): Promise<number | null> {

@@ -6,24 +6,23 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const BIN = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 let installed: string;
 
 /** A separate installation with a program that prints its arguments and the variable AGENTD_HANDED_OVER. */
 beforeEach(() => {
-  installed = mkdtempSync(join(tmpdir(), 'agentd-bin-'));
+  installed = temporaryFolder('bin');
   write('package.json', '{"type":"module"}');
   mkdirSync(join(installed, 'bin'));
   copyFileSync(BIN, join(installed, 'bin/agentd.js'));
@@ -32,7 +31,6 @@ beforeEach(() => {
     'console.log(JSON.stringify({ argv: process.argv.slice(2), env: process.env.AGENTD_HANDED_OVER }));',
   );
 });
-afterEach(() => rmSync(installed, { recursive: true }));
 
 function write(file: string, content: string): void {
   mkdirSync(dirname(join(installed, file)), { recursive: true });

@@ -288,12 +288,8 @@ describe('status', () => {
   it('exits with 69 if the answer is too long, or not HTTP', async () => {
     const raw = createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH\r\n'));
     await listenOnFreePort(raw);
-    try {
-      const url = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`;
-      expect((await agentd('status', '--url', url)).code).toBe(69);
-    } finally {
-      raw.close();
-    }
+    const url = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`;
+    expect((await agentd('status', '--url', url)).code).toBe(69);
     await answering(200, `{"status":"${'x'.repeat(2_000_000)}"}`);
     expect((await agentd('status')).code).toBe(69);
   });

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../../src/cli/command.ts';
 import { readVocabulary } from '../../../src/cli/completion/vocabulary.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { HAS_TERMINALS, Terminal } from '../../support/terminal.ts';
 import { agentd } from './captured-output.ts';
 
@@ -13,11 +13,10 @@ type Shell = (typeof SHELLS)[number];
 
 let directory: string;
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'agentd-completion-'));
+  directory = temporaryFolder('completion');
   for (const shell of SHELLS) await writeFile(script(shell), await printed(shell));
   await writeFile(join(directory, 'my settings.yaml'), '');
 });
-afterAll(() => rm(directory, { recursive: true }));
 
 const script = (shell: Shell) => join(directory, `agentd.${shell}`);
 
@@ -140,19 +139,15 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
       `PS1=${PROMPT}\nunsetopt beep\nautoload -Uz compinit\ncompinit -u -d "$ZDOTDIR/dump"\nsource '${script('zsh')}'\nagentd() { print -r -- "got<\${(j:|:)@}>" }\n`,
     );
     const terminal = new Terminal('exec zsh -d -i', { cwd: directory, env: { ZDOTDIR: directory } });
-    try {
+    await terminal.shows(PROMPT);
+    for (const keys of lines) {
+      terminal.type(`${keys}\n`);
+      await terminal.shows('got<');
       await terminal.shows(PROMPT);
-      for (const keys of lines) {
-        terminal.type(`${keys}\n`);
-        await terminal.shows('got<');
-        await terminal.shows(PROMPT);
-      }
-      terminal.type('exit\n');
-      await terminal.exited;
-      return [...terminal.shown.matchAll(/got<(.*)>/g)].map(([, line]) => line);
-    } finally {
-      await terminal.close();
     }
+    terminal.type('exit\n');
+    await terminal.exited;
+    return [...terminal.shown.matchAll(/got<(.*)>/g)].map(([, line]) => line);
   }
 
   it('prints valid zsh code', () => {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { command as check } from '../../../src/cli/commands/config-check.ts';
 import { command as call } from '../../../src/cli/commands/tools-call.ts';
 import { FakeApi } from '../../support/fake-api.ts';
@@ -13,7 +13,6 @@ let api: FakeApi;
 beforeAll(async () => {
   api = await FakeApi.start({ secret: VALID.JWT_SECRET_KEY });
 });
-afterAll(() => api.close());
 
 const ORDERS = documentOf({
   '/orders': { get: { operationId: 'list', responses: { default: { description: '' } } } },

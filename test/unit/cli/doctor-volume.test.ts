@@ -1,9 +1,7 @@
 import * as fs from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { checkStateDirectory } from '../../../src/cli/doctor/check-all.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const MIB = 1024 * 1024;
 
@@ -16,9 +14,8 @@ vi.mock('node:fs', async (original) => {
 
 let directory: string;
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'agentd-volume-'));
+  directory = temporaryFolder('volume');
 });
-afterAll(() => rm(directory, { recursive: true }));
 
 it.each([
   { size: 100_000, free: 10_000, outcome: 'ok', left: '10000 MiB left' },

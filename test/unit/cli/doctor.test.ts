@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withShortTimeouts } from '../../../src/channel/conformance/send-reply.ts';
@@ -14,6 +13,7 @@ import { makePrivateDirectory } from '../../../src/daemon/files/make-directory.t
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { listenOnFreePort } from '../../support/free-ports.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { rsaPair } from '../identity/make-token.ts';
 import { openAt } from '../store/state-directory.ts';
 
@@ -243,7 +243,7 @@ describe('the check of the clock', () => {
 
 describe('the check of the renewal of tokens', () => {
   it('fails while the token endpoint refuses agentd as a client', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'agentd-state-'));
+    const directory = temporaryFolder('state');
     const settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite' } as Settings;
     expect(await checkRenewal(settings)).toEqual([]);
     const renewed = { ...settings, TOKEN_RENEWAL_URL: 'https://login.example/token' };
@@ -268,7 +268,7 @@ describe('the check of the state directory', () => {
   });
 
   it('fails for a file, and is skipped for a directory that does not exist yet', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'agentd-state-'));
+    const directory = temporaryFolder('state');
     await writeFile(join(directory, 'file'), '');
     expect(await checkStateDirectory(join(directory, 'file'))).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('is not a directory') },

@@ -1,18 +1,17 @@
-import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { follow, readSince, tail } from '../../../src/cli/log-file.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let folder: string;
 let path: string;
 const all = { matches: () => true, unfinished: true };
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'agentd-log-'));
+  folder = temporaryFolder('log');
   path = join(folder, 'agentd.log');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 describe('tail', () => {
   it('returns the last lines, oldest first', async () => {

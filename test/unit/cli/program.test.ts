@@ -1,17 +1,16 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { version } from '../../../src/daemon/files/version.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { agentd, capture } from './captured-output.ts';
 
 describe('a command that reads settings', () => {
   let cwd: string;
   beforeEach(async () => {
-    cwd = await mkdtemp(join(tmpdir(), 'agentd-program-'));
+    cwd = temporaryFolder('program');
   });
-  afterEach(() => rm(cwd, { recursive: true }));
 
   async function runIn(...argv: string[]) {
     const stderr = capture();
@@ -58,11 +57,10 @@ describe('a command that reads settings', () => {
 });
 
 it('a command with --config says that it does not use the settings of `serve --dev` in the working directory', async () => {
-  const cwd = await mkdtemp(join(tmpdir(), 'agentd-program-'));
+  const cwd = temporaryFolder('program');
   vi.spyOn(process, 'cwd').mockReturnValue(cwd);
   onTestFinished(async () => {
     vi.restoreAllMocks();
-    await rm(cwd, { recursive: true });
   });
   await writeFile(join(cwd, 'agentd.yaml'), '{}');
   const argv = ['config', 'check', '--config', 'agentd.yaml'];

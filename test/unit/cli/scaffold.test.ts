@@ -1,14 +1,14 @@
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { writeNewFiles } from '../../../src/cli/scaffold.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const ADVICE = 'Name another directory.';
 
 describe('writeNewFiles', () => {
   it('writes nothing and leaves no new directory if one of the files exists', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'agentd-new-files-'));
+    const directory = temporaryFolder('new-files');
     await mkdir(join(directory, 'there'));
     await writeFile(join(directory, 'there/b'), 'kept');
     const files = [

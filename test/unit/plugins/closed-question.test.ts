@@ -27,10 +27,7 @@ describe.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))('%s
     channel = createChannel(plugin, platform.settings, { services: world.services, inbox: world.worker });
     world.worker.add(plugin, channel);
   });
-  afterEach(async () => {
-    await world.worker.idle();
-    await platform.close();
-  });
+  afterEach(() => world.worker.idle());
 
   async function deliverEvent(event: Partial<SimulatedEvent>): Promise<void> {
     world.clock.moveTo(world.clock.now() + 1);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import msgbot from '../../../plugins/msgbot/index.ts';
 import phonechat from '../../../plugins/phonechat/index.ts';
 import teamchat from '../../../plugins/teamchat/index.ts';
@@ -10,7 +10,6 @@ import { FakePlatform } from '../../support/fake-platform.ts';
 const PLUGINS: readonly ChannelPlugin[] = [teamchat, phonechat, msgbot];
 
 let platform: FakePlatform;
-afterEach(() => platform.close());
 
 /** Makes the platform refuse a reply. @returns the failure that the channel reports, and the platform's answer */
 async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {

@@ -226,7 +226,7 @@ describe('exports', () => {
     }
     collector.status = 200;
     send(telemetry);
-    await collector.until(() => true);
+    await collector.span(() => true);
     await expect.poll(() => telemetry.logged.lines.length).toBe(2);
     expect(telemetry.logged.lines).toMatchObject([
       { level: 'warn', reason: '400', msg: expect.stringMatching(/^traces cannot be exported/) },

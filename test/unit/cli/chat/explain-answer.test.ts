@@ -1,14 +1,12 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { explainAnswer } from '../../../../src/cli/chat/explain-answer.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { capturedOutput } from '../captured-output.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
 it('an answer of a daemon elsewhere is not explained, and the chat says where it can be', async () => {
-  vi.stubEnv('STATE_DIR', await mkdtemp(join(tmpdir(), 'agentd-explain-')));
+  vi.stubEnv('STATE_DIR', temporaryFolder('explain'));
   const { out } = capturedOutput();
   // `--user` of the chat names the sender. It is no option of `explain` here.
   await expect(explainAnswer('sse_ada_1', { user: 'ada' }, out)).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 import { Api, Bot, type Context, GrammyError, webhookCallback } from 'grammy';
 import type { Update, UserFromGetMe } from 'grammy/types';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
 import { FakePlatform } from '../../../support/fake-platform.ts';
@@ -16,8 +16,6 @@ beforeEach(async () => {
   token = platform.env.MSGBOT_BOT_TOKEN ?? '';
   api = new Api(token, { apiRoot: platform.url });
 });
-
-afterEach(() => platform.close());
 
 /**
  * Delivers a simulated event to a webhook of the client library.

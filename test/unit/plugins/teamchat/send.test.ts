@@ -18,10 +18,7 @@ beforeEach(async () => {
   channel = teamchat.create(scope);
 });
 
-afterEach(async () => {
-  await channel.stop?.();
-  await platform.close();
-});
+afterEach(() => channel.stop?.());
 
 function reply(text: string, members: Partial<OutgoingReply> = {}): OutgoingReply {
   return {

@@ -16,8 +16,6 @@ beforeEach(async () => {
   platform = await FakePlatform.start(teamchat);
 });
 
-afterEach(() => platform.close());
-
 describe('the client library of the platform', () => {
   const client = (token = String(platform.env.TEAMCHAT_BOT_TOKEN)) =>
     new WebClient(token, {
@@ -142,7 +140,6 @@ describe('the server library of the platform', () => {
     const address = server.address();
     url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
   });
-
   afterEach(async () => void (await receiver.stop()));
 
   const deliver = (event: Partial<SimulatedEvent>) => platform.deliver({ url }, event);
