@@ -307,9 +307,9 @@ describe('durability', () => {
     const { client } = serverWith([1, 0]);
     const changing = Object.assign(client as { stream: object }, { stream: {} });
     const durability = createDurability(client, facts);
-    const [first, second] = [durability?.written(), durability?.written()];
+    await durability?.written();
+    const second = durability?.written();
     changing.stream = {};
-    await expect(first).resolves.toBeUndefined();
     await expect(second).rejects.toThrow('a connection was closed before its writes were durable');
   });
 

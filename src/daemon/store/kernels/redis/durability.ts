@@ -1,4 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
+import { Batches } from '../batches.ts';
 import { hasWaitAof, type ServerFacts } from './server.ts';
 
 /** How long a replica or the disk may take, ms. */
@@ -30,40 +31,14 @@ export function createDurability(client: Redis | Cluster, server: ServerFacts): 
         `a write was not durable within ${WAIT_MS} ms (on disk ${onDisk}, at replicas ${atReplicas})`,
       );
   };
-  return {
-    written: collected(
-      async (writes) => {
-        const connections = new Map(writes.flat().map((connected) => [connected.stream, connected]));
-        await Promise.all([...connections.values()].map(waitOn));
-      },
-      () => listConnections(client),
-    ),
+  const wait = async (writes: readonly (readonly Connected[])[]) => {
+    const connections = new Map(writes.flat().map((connected) => [connected.stream, connected]));
+    await Promise.all([...connections.values()].map(waitOn));
+    return writes.map(() => undefined);
   };
-}
-
-/**
- * While one call waits, later calls are collected. Then they wait together, so that the connection is held up only once
- * for all of them.
- */
-function collected<T>(wait: (all: readonly T[]) => Promise<void>, now: () => T): () => Promise<void> {
-  let isBusy = false;
-  let next: { given: T[]; done: PromiseWithResolvers<void> } | null = null;
-  const work = async () => {
-    isBusy = true;
-    while (next !== null) {
-      const { given, done } = next;
-      next = null;
-      await wait(given).then(done.resolve, done.reject);
-    }
-    isBusy = false;
-  };
-  return () => {
-    next ??= { given: [], done: Promise.withResolvers() };
-    next.given.push(now());
-    const { promise } = next.done;
-    if (!isBusy) void work();
-    return promise;
-  };
+  // One wait at a time holds up the connection, for all calls that came meanwhile.
+  const batches = new Batches(wait, undefined, false);
+  return { written: () => batches.add(listConnections(client)) };
 }
 
 /** A node and the connection to it at the time of a write. */
