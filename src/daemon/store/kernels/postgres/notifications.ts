@@ -1,8 +1,7 @@
-import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Log } from '../../../process/log.ts';
-import { randomSuffix } from '../../../time/clock.ts';
+import { Hints } from '../hints.ts';
 import type { Listener } from '../kernel.ts';
 
 const CONNECT_MS = 2_000;
@@ -11,33 +10,18 @@ const KEEP_ALIVE_MS = 10_000;
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 5_000;
 
-/**
- * Hints between the processes that share the database (LISTEN and NOTIFY). A hint names a channel and what happened;
- * only this process gets the data with it. Hints are lost while the connection is down.
- */
-export class Notifications {
+/** Hints by LISTEN and NOTIFY. They are lost while the connection is down. */
+export class Notifications extends Hints {
   readonly #url: string;
   readonly #log: Pick<Log, 'debug'>;
-  readonly #listeners = new EventEmitter().setMaxListeners(0);
-  /** Marks the hints of this process, which it has already heard. */
-  readonly #origin = randomSuffix();
   readonly #closing = new AbortController();
   /** Resolves when no connection is open any more; null before the first listener. */
   #listening: Promise<void> | null = null;
 
   constructor(url: string, log: Pick<Log, 'debug'>) {
+    super();
     this.#url = url;
     this.#log = log;
-  }
-
-  /** Calls the listeners of this process. */
-  tell(channel: string, heard: readonly unknown[]): void {
-    if (!this.#closing.signal.aborted) this.#listeners.emit(toEventName(channel), ...heard);
-  }
-
-  /** The text of NOTIFY for the other processes. */
-  hint(channel: string, change: unknown): string {
-    return JSON.stringify([this.#origin, channel, change]);
   }
 
   /** Notes that hints for the other processes could not be sent. */
@@ -45,13 +29,13 @@ export class Notifications {
     this.#log.debug({ err }, 'hints for other daemons could not be sent');
   }
 
-  watch(channel: string, hear: Listener): () => void {
-    this.#listeners.on(toEventName(channel), hear);
+  override watch(channel: string, hear: Listener): () => void {
     this.#listening ??= this.#listen();
-    return () => void this.#listeners.off(toEventName(channel), hear);
+    return super.watch(channel, hear);
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
+    super.close();
     this.#closing.abort();
     await this.#listening;
   }
@@ -87,7 +71,7 @@ export class Notifications {
       ended.resolve();
     });
     client.on('end', ended.resolve);
-    client.on('notification', ({ payload }) => this.#hear(payload));
+    client.on('notification', ({ payload = '' }) => this.hear(payload));
     const stop = () => ended.resolve();
     signal.addEventListener('abort', stop);
     try {
@@ -103,23 +87,4 @@ export class Notifications {
         .catch((err: unknown) => this.#log.debug({ err }, 'a connection did not end cleanly'));
     }
   }
-
-  /** Anybody who may use the database can send anything. */
-  #hear(payload = ''): void {
-    let hint: unknown;
-    try {
-      hint = JSON.parse(payload);
-    } catch (err) {
-      this.#log.debug({ err }, 'a hint that no daemon has sent was ignored');
-      return;
-    }
-    if (!Array.isArray(hint)) return;
-    const [origin, channel, ...heard] = hint as unknown[];
-    if (origin !== this.#origin && typeof channel === 'string') this.tell(channel, heard);
-  }
-}
-
-/** The name of the event for a channel. It is never that of an event which EventEmitter treats in its own way. */
-function toEventName(channel: string): string {
-  return `told ${channel}`;
 }

@@ -320,7 +320,7 @@ export class RedisKernel implements Kernel {
       stored.version,
     ]);
     const hints = tx.told.map(
-      ([channel, [what]]): Command => ['PUBLISH', channelKey(channel), this.#changes.hint(what)],
+      ([channel, [what]]): Command => ['PUBLISH', channelKey(channel), this.#changes.hint(channel, what)],
     );
     const shared = this.#connection.isCluster ? [] : tx.sharedCommands();
     const commands = [
