@@ -28,7 +28,6 @@ describe.skipIf(!hasRedis)('the layout in Redis', () => {
   });
 
   it.each([
-    ['agentd:{layout}:number', '1', 'layout 1 instead of layout 2'],
     ['agentd:{session:s}:state', 'x', 'its keys have no layout instead of layout 2'],
     ['agentd:{s07}:session:s:state', 'x', 'its keys have no layout instead of layout 2'],
   ])('is not accepted if there is a key of an earlier one, such as %s', async (key, value, difference) => {

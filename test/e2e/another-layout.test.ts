@@ -55,7 +55,7 @@ describe.skipIf(!hasRedis)('with Redis', () => {
 
   it.each([
     ['keys without a layout', ['agentd:{inbox}:clock', '1']],
-    ['keys of another layout', ['agentd:{layout}:number', '0']],
+    ['keys of another layout', ['agentd:{store}:layout', '0']],
   ])('the daemon does not start with %s, and says why', async (_, [key = '', value = '']) => {
     await redis.client.set(key, value);
     const started = startDaemonHere({ directory, env: { REDIS_URL: redis.url } });

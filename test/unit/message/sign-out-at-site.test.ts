@@ -136,9 +136,7 @@ describe('after a sign-out at the site', () => {
       resolvePrincipal,
       await opened({ credential: { kind: 'person', verdict } as const }),
     );
-    const { signOutEnds } = world.store;
-    await signOutEnds.noteAll();
-    const found = await signOutEnds.tokensOf({ iss: '', sub: null, sid: 'at the site' });
+    const found = await world.store.signOutEnds.tokensOf({ iss: '', sub: null, sid: 'at the site' });
     expect(found).toMatchObject([{ kind: 'session', tag: 's' }]);
   });
 

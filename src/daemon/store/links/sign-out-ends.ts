@@ -1,4 +1,4 @@
-import { byPerson, type Claims, parsePersonKey } from '../../identity/identity.ts';
+import { byPerson, parsePersonKey } from '../../identity/identity.ts';
 import type { LogoutClaims } from '../../identity/logout-token.ts';
 import { sessionTag } from '../../session/session.ts';
 import { pendingActionsFor, withdrawActions } from '../actions/questions.ts';
@@ -7,8 +7,8 @@ import { type StoredToken, tokensOfCode, tokensOfSession } from '../persons/stor
 import { findSession, putSession, SESSION } from '../sessions/session-document.ts';
 import { stepsOf } from '../steps.ts';
 import { endCode, LINK_CODE } from './link-codes.ts';
-import { LINK, LINK_MS, removeLink, userOfKey } from './links.ts';
-import { noteAllSiteSessions, noteSiteSession, personsOfSiteSession } from './site-sessions.ts';
+import { LINK, removeLink, userOfKey } from './links.ts';
+import { personsOfSiteSession } from './site-sessions.ts';
 
 /**
  * Ends what stores tokens of a person who has signed out at the site. Marks already keep these tokens from being used;
@@ -18,13 +18,9 @@ import { noteAllSiteSessions, noteSiteSession, personsOfSiteSession } from './si
 export interface SignOutEndStore {
   /**
    * The stored tokens of links, sessions and open codes of this person, in every tenant; if the sign-out names no
-   * person, of the persons of its session. Null if these are not known, so that all stored tokens must be read.
+   * person, of the persons of its session. Null if these are too many, so that all stored tokens must be read.
    */
   tokensOf(signOut: Pick<LogoutClaims, 'iss' | 'sub' | 'sid'>): Promise<EndedToken[] | null>;
-  /** Notes whose stored tokens name a session at the site, as every step does that stores one now. */
-  note(tokens: readonly Claims[]): Promise<void>;
-  /** Records that all stored tokens are noted. */
-  noteAll(): Promise<void>;
   /**
    * Removes a link, empties the stored context of a session, or ends a code, if it still has this token; pending actions
    * of its person there are withdrawn. False if it has another token, or is gone.
@@ -49,10 +45,6 @@ export function signOutEndStore(kernel: Kernel): SignOutEndStore {
       const persons = sub === null ? personsOfSiteSession(tx, iss, sid ?? '') : [byPerson(iss, sub)];
       return persons?.flatMap((person) => listTokens(tx, person)) ?? null;
     }),
-    note: step((tx, tokens) => {
-      for (const token of tokens) noteSiteSession(tx, token, Math.max(token.exp * 1000, tx.now + LINK_MS));
-    }),
-    noteAll: step(noteAllSiteSessions),
     end: step(end),
     withdraw: step((tx, { iss, sub, tenant_id }) => {
       if (sub === null) return;

@@ -12,10 +12,6 @@ const SITE_SESSION: Kind<{ persons: readonly string[]; expires_at: number }> = {
   expires: ({ expires_at }) => expires_at,
 };
 
-/** Present once every stored token is noted that was stored by a version which noted none. */
-const SITE_SESSIONS_NOTED: Kind<{ at: number }> = { name: 'site_sessions_noted', expires: () => null };
-const ALL = 'all';
-
 /** The persons of a session that are noted. A session at a site has one; beyond this, the `sid` is no use as an index. */
 export const PERSONS_MAX = 100;
 /** How long a note is kept at most, whatever the expiry of a token is. */
@@ -42,14 +38,8 @@ export function noteSiteSession(tx: Tx, { iss = '', sub, sid }: TokenOrigin, end
   });
 }
 
-/** Records that all stored tokens are noted. */
-export function noteAllSiteSessions(tx: Tx): void {
-  tx.put(SITE_SESSIONS_NOTED, ALL, { at: tx.now });
-}
-
 /** The persons (`byPerson`) of a session at the site; null if only the tokens themselves tell. */
 export function personsOfSiteSession(tx: Tx, iss: string, sid: string): readonly string[] | null {
-  const isComplete = tx.get(SITE_SESSIONS_NOTED, ALL) !== null;
   const persons = tx.get(SITE_SESSION, hashIds(iss, sid))?.persons ?? [];
-  return isComplete && persons.length <= PERSONS_MAX ? persons : null;
+  return persons.length <= PERSONS_MAX ? persons : null;
 }

@@ -64,9 +64,6 @@ export async function openRedisStore({
   );
 }
 
-/** Where earlier layouts have recorded themselves. */
-const FORMER_KEY = 'agentd:{layout}:number';
-
 /**
  * Records the layout in a store that is empty, and refuses a store of another layout. A store without a record is older
  * than the record. `commit.lua` records it again, in case the server has lost its keys.
@@ -79,7 +76,7 @@ async function checkLayout(connection: RedisConnection): Promise<void> {
     if (!(await hasKeys(connection)))
       await connection.send(() => connection.client.set(LAYOUT_KEY, LAYOUT, 'NX'));
     // If there are keys, another daemon may have recorded the layout and written them since the first read.
-    found = (await read()) ?? (await connection.send(() => connection.client.get(FORMER_KEY)));
+    found = await read();
   }
   if (found === String(LAYOUT)) return;
   connection.close();
