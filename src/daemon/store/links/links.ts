@@ -47,8 +47,8 @@ export interface LinkStore {
    */
   remove(key: string, expected?: string, notice?: NewLinkNotice): Promise<boolean>;
   /**
-   * The newest links that were stored for this person, at most `OF_PERSON_MAX`. A link whose value was written without
-   * `put` may be missing, or have a token of another person.
+   * The newest links that were stored for this person, oldest first, at most `OF_PERSON_MAX`. A link whose value was
+   * written without `put` may be missing, or have a token of another person.
    */
   ofPerson(person: PersonKey): Promise<Link[]>;
   /** Lists links in the order of their keys. */
@@ -115,6 +115,8 @@ export interface StoredLink extends Link {
 export const LINK_MS = 30 * 24 * 60 * 60 * 1000;
 /** Maximum number of links of one person that `ofPerson` finds. */
 export const OF_PERSON_MAX = 100;
+/** Maximum number of links of one person that a step reads. */
+const READ_MAX = 10_000;
 
 /** What a kernel with shared texts stores beside the token of a link. */
 type BesideLink = Pick<StoredLink, 'alias' | 'person' | 'how' | 'name' | 'made_at'> & {
@@ -126,9 +128,9 @@ export const LINK: Kind<StoredLink> = {
   name: 'link',
   expires: ({ expires_at }) => expires_at,
   // Of a link that another program has written, the person is not known.
-  indexes: ({ person }) => {
+  indexes: ({ person, made_at }) => {
     const index = byPersonOrNull(person);
-    return index === null ? [] : [[index, 0]];
+    return index === null ? [] : [[index, -(made_at ?? 0)]];
   },
   isWide: () => true,
   shared: {
@@ -160,12 +162,6 @@ export function userOfKey(key: string): { platform: string; user_id: string } {
 /** For each alias, the key of the link that it was last bound to. */
 const ALIAS: Kind<{ key: string; expires_at: number }> = {
   name: 'alias',
-  expires: ({ expires_at }) => expires_at,
-};
-
-/** For each person, the keys of the newest links that were stored for the person, oldest first. */
-export const LINKS_OF_PERSON: Kind<{ keys: string[]; expires_at: number }> = {
-  name: 'links_of_person',
   expires: ({ expires_at }) => expires_at,
 };
 
@@ -208,10 +204,11 @@ export function linkStore(kernel: Kernel): LinkStore {
       return true;
     }),
     ofPerson: step((tx, person) =>
-      (tx.get(LINKS_OF_PERSON, person)?.keys ?? [])
-        .map((key) => tx.get(LINK, key))
-        .filter((link) => link?.person === person)
-        .map((link) => toLink(link as StoredLink)),
+      linksBy(tx, byPersonOrNull(person) ?? '')
+        .filter((link) => link.person === person)
+        .slice(0, OF_PERSON_MAX)
+        .map(toLink)
+        .reverse(),
     ),
     list: async ({ platform, limit }) =>
       (await listed(kernel, LINK, ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`)))
@@ -253,13 +250,6 @@ export function putLink(
   });
   if (origin !== undefined) noteSiteSession(tx, origin, expires_at);
   answerQuestion(tx, { key, person, by_operator: how === 'operator' }, found?.person ?? null);
-  if (found !== null && found.person !== person) forgetKeys(tx, found.person, (other) => other === key);
-  const listed = tx.get(LINKS_OF_PERSON, person);
-  const others = (listed?.keys ?? []).filter((other) => other !== key);
-  tx.put(LINKS_OF_PERSON, person, {
-    keys: [...others, key].slice(-OF_PERSON_MAX),
-    expires_at: Math.max(expires_at, listed?.expires_at ?? 0),
-  });
   if (alias !== null || (kept !== null && tx.get(ALIAS, kept.alias)?.key === key))
     tx.put(ALIAS, (alias ?? (kept as LinkAlias)).alias, { key, expires_at });
 }
@@ -270,25 +260,17 @@ export function answerIfLinked(tx: Tx, key: string): void {
   if (link !== null) answerLinked(tx, link);
 }
 
+/** The links with a token of a person (`byPerson`), newest first. */
+export function linksBy(tx: Tx, person: string): StoredLink[] {
+  return tx.first(LINK, person, READ_MAX).flatMap(({ key }) => tx.get(LINK, key) ?? []);
+}
+
 /** Deletes a link, and the alias that leads to it. */
-export function removeLink(
-  tx: Tx,
-  { key, alias, person }: Pick<StoredLink, 'key' | 'alias' | 'person'>,
-): void {
+export function removeLink(tx: Tx, { key, alias }: Pick<StoredLink, 'key' | 'alias'>): void {
   tx.delete(LINK, key);
   endQuestion(tx, key);
   tx.delete(LINK_RENEWAL, key);
   if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key) tx.delete(ALIAS, alias.alias);
-  forgetKeys(tx, person, (other) => other === key);
-}
-
-/** Takes keys from the list of a person's links. */
-export function forgetKeys(tx: Tx, person: PersonKey, isMeant: (key: string) => boolean): void {
-  const listed = tx.get(LINKS_OF_PERSON, person);
-  if (listed?.keys.some(isMeant) !== true) return;
-  const keys = listed.keys.filter((key) => !isMeant(key));
-  if (keys.length === 0) tx.delete(LINKS_OF_PERSON, person);
-  else tx.put(LINKS_OF_PERSON, person, { ...listed, keys });
 }
 
 function knownLink(stored: StoredLink | null): Link | null {

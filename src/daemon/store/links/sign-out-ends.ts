@@ -7,7 +7,7 @@ import { type StoredToken, tokensOfCode, tokensOfSession } from '../persons/stor
 import { findSession, putSession, SESSION } from '../sessions/session-document.ts';
 import { stepsOf } from '../steps.ts';
 import { endCode, LINK_CODE } from './link-codes.ts';
-import { LINK, removeLink, userOfKey } from './links.ts';
+import { LINK, linksBy, removeLink, userOfKey } from './links.ts';
 import { personsOfSiteSession } from './site-sessions.ts';
 
 /**
@@ -59,10 +59,7 @@ export function signOutEndStore(kernel: Kernel): SignOutEndStore {
 }
 
 function listTokens(tx: Tx, person: string): EndedToken[] {
-  const links = tx.first(LINK, person, READ_MAX).flatMap(({ key }) => {
-    const link = tx.get(LINK, key);
-    return link === null ? [] : [{ kind: 'link' as const, key, token: link.token }];
-  });
+  const links = linksBy(tx, person).map(({ key, token }) => ({ kind: 'link' as const, key, token }));
   const sessions = tx.first(SESSION, person, READ_MAX).flatMap(({ doc }) => tokensOfSession(doc.session));
   const codes = tx.first(LINK_CODE, person, READ_MAX).flatMap(({ doc }) => tokensOfCode(doc));
   return [...links, ...sessions, ...codes];

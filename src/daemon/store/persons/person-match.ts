@@ -30,7 +30,7 @@ export interface FoundSession {
 }
 
 /** Matches the records that lead to others: it learns addresses, messages, sessions and codes from them. */
-export type LeadingMatch = Pick<PersonMatch, Leading | 'person' | 'link' | 'action' | 'runsIn'>;
+export type LeadingMatch = Pick<PersonMatch, Leading | 'link' | 'action' | 'runsIn'>;
 
 /** Matches the others, once all that lead to them were found. */
 export type LaterMatch = Omit<PersonMatch, Leading>;

@@ -12,7 +12,7 @@ import { BUDGET } from '../limits/budgets.ts';
 import { GUARD_TURNS, GUARD_USER } from '../limits/guard.ts';
 import { LIMIT } from '../limits/limits.ts';
 import { CLAIM_OF_SENDER, CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from '../links/link-codes.ts';
-import { forgetKeys, LINK, LINKS_OF_PERSON, removeLink } from '../links/links.ts';
+import { LINK, removeLink } from '../links/links.ts';
 import { WAITING_QUESTION } from '../links/waiting-questions.ts';
 import { dropRecording, RECORDING } from '../recordings.ts';
 import { dropStream, STREAM } from '../streams.ts';
@@ -129,17 +129,6 @@ const NO_ANSWER: StoredAnswer = { session_id: '', response: '' };
 
 /** Records through which others are found, except sessions; each also through those before it. */
 const LEADING: readonly Part[] = [
-  leading(
-    LINKS_OF_PERSON,
-    null,
-    (match, { keys }, key) =>
-      match.person(key as PersonKey) || keys.some((link) => match.link({ key: link, alias: null })),
-    (tx, { key }, match) => {
-      const person = key as PersonKey;
-      const isMeant = (link: string) => match.person(person) || match.link({ key: link, alias: null });
-      forgetKeys(tx, person, isMeant);
-    },
-  ),
   LINKS,
   leading(GUARD_USER, 'guard', (match, doc) => match.guard(doc)),
   leading(KEY, 'answers', (match, { answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
