@@ -1,18 +1,10 @@
 import type { Api } from 'grammy';
-import {
-  type ChannelHealth,
-  type ChannelScope,
-  jsonObject,
-  readAnswer,
-  retryAfterSeconds,
-} from '../../src/channel/index.ts';
+import { type ChannelScope, jsonObject, readAnswer, retryAfterSeconds } from '../../src/channel/index.ts';
 
 /** Maximum length of an answer, in characters. The platform's answers are much shorter. */
 const ANSWER_MAX = 1_000_000;
 /** Timeout of the library, in seconds. The scope's `fetch` gives up earlier. */
 const TIMEOUT_SECONDS = 15;
-/** Failed calls in a row after which the channel is degraded. */
-const FAILURES_MAX = 3;
 
 /** The platform's API. Every call returns the platform's answer, or throws a `PlatformFailure`. */
 export class PlatformApi {
@@ -20,8 +12,6 @@ export class PlatformApi {
   readonly #token: string;
   readonly #root: string;
   #client: Promise<Client> | null = null;
-  #failures = 0;
-  #isRefused = false;
 
   /** @param token token of the bot. Every URL contains it, so no URL is logged or thrown. */
   constructor(scope: ChannelScope, token: string, root: string) {
@@ -30,41 +20,14 @@ export class PlatformApi {
     this.#root = root.replace(/\/+$/, '');
   }
 
-  /**
-   * @param mayBeAway whether the platform may be unreachable without a fault, because it is simulated. An outage then
-   *   does not make the channel degraded.
-   * @throws PlatformFailure
-   */
-  async call<T>(work: (api: Api) => Promise<T>, { mayBeAway = false } = {}): Promise<T> {
+  /** @throws PlatformFailure */
+  async call<T>(work: (api: Api) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     try {
-      const answer = await work(client.api);
-      this.#failures = 0;
-      this.#isRefused = false;
-      return answer;
+      return await work(client.api);
     } catch (error) {
-      const failure = client.toFailure(error);
-      this.#remember(failure, mayBeAway);
-      throw failure;
+      throw client.toFailure(error);
     }
-  }
-
-  health(): ChannelHealth {
-    if (this.#isRefused)
-      return { status: 'degraded', detail: 'the platform refuses MSGBOT_BOT_TOKEN; replies cannot be sent' };
-    if (this.#failures >= FAILURES_MAX)
-      return {
-        status: 'degraded',
-        detail: `the last ${this.#failures} calls to the platform failed; replies are retried`,
-      };
-    return { status: 'ok' };
-  }
-
-  /** A platform that refuses one message counts as healthy, because it answered. */
-  #remember({ refusal, isFinal }: PlatformFailure, mayBeAway: boolean): void {
-    this.#isRefused = refusal === 'credentials';
-    if (isFinal || refusal === 'rate') this.#failures = 0;
-    else if (!mayBeAway) this.#failures++;
   }
 
   #connect(): Promise<Client> {

@@ -89,9 +89,7 @@ export class Bot implements BotName {
     const mayBeAway = this.#scope.simulated;
     this.#askedAt = this.#scope.now();
     try {
-      const me: { id?: unknown; username?: unknown } | null = await this.#api.call((api) => api.getMe(), {
-        mayBeAway,
-      });
+      const me: { id?: unknown; username?: unknown } | null = await this.#api.call((api) => api.getMe());
       const username = me?.username;
       if (typeof username !== 'string' || username === '')
         throw new PlatformFailure(null, 'its answer contains no username');

@@ -109,10 +109,7 @@ function createMsgbot(scope: PushScope): PushChannel {
     privateSession: (user_id) => ({ thread_id: `msgbot:${user_id}`, channel_id: user_id }),
     chatUrl: () => (bot.username === null ? null : `https://t.me/${bot.username}`),
     privateChat: (user_id) => (/^[1-9]\d{0,15}$/.test(user_id) ? { chat: Number(user_id) } : null),
-    health() {
-      const ofApi = api.health();
-      return ofApi.status === 'ok' ? bot.health() : ofApi;
-    },
+    health: () => bot.health(),
     check: () => checkToken(api),
     checkRegistration: () => checkRegistration(api, scope.now()),
     stop: async () => bot.stop(),

@@ -35,8 +35,6 @@ export const WEBHOOK_PATH = '/webhook/phonechat';
 const CALL_MS = 10_000;
 /** Maximum length of an answer, in characters. */
 const ANSWER_MAX = 65_536;
-/** Failed calls in a row after which the channel is degraded. */
-const FAILURES_MAX = 3;
 /** Maximum length of a text of the platform in the log, in characters. */
 const WORDS_MAX = 200;
 
@@ -49,9 +47,8 @@ export interface Failure extends GraphError {
 export class Graph {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
+  /** What is wrong with the account, so that it can send nothing; null if nothing is known. */
   #account: string | null = null;
-  #failures = 0;
-  #lastFailure = '';
 
   constructor(scope: ChannelScope, configured: Configured) {
     this.#scope = scope;
@@ -70,12 +67,7 @@ export class Graph {
   }
 
   health(): ChannelHealth {
-    if (this.#account !== null) return { status: 'degraded', detail: this.#account };
-    if (this.#failures < FAILURES_MAX) return { status: 'ok' };
-    return {
-      status: 'degraded',
-      detail: `the last ${this.#failures} calls to the platform failed: ${this.#lastFailure}`,
-    };
+    return this.#account === null ? { status: 'ok' } : { status: 'degraded', detail: this.#account };
   }
 
   /**
@@ -173,15 +165,12 @@ export class Graph {
     }
   }
 
-  /** A platform that refuses one message counts as healthy, because it answered. */
   #note(failure: Failure | null, isMessage: boolean): void {
     if (failure?.account !== undefined) {
       if (this.#account === null) this.#scope.log.error({ failure: failure.reason }, failure.account);
       this.#account = failure.account;
       // A call that marks a message as read may succeed without the permission to send.
     } else if (failure === null && isMessage) this.#account = null;
-    this.#failures = failure === null || failure.final ? 0 : this.#failures + 1;
-    this.#lastFailure = failure?.reason ?? '';
   }
 }
 

@@ -9,7 +9,7 @@ import {
   readSecret,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import { createCall, Health, SETTINGS, toRefusal } from './api.ts';
+import { createCall, SETTINGS, toRefusal } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
 import { createSender, DirectMessages, loadRenderer, StatusLine } from './send.ts';
@@ -59,9 +59,8 @@ function createTeamchat(scope: PushScope): PushChannel {
   const stopping = new AbortController();
   const signing_secret = createSecretKey(Buffer.from(readSecret(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
   const call = createCall(scope, stopping.signal);
-  const health = new Health();
   const direct = new DirectMessages();
-  const sender = createSender(scope, call, health, direct);
+  const sender = createSender(scope, call, direct);
   const status = new StatusLine(scope, call);
   /** The bot's own user id; null until the platform has sent it. */
   let self: string | null = null;
@@ -71,19 +70,14 @@ function createTeamchat(scope: PushScope): PushChannel {
   async function introduce(): Promise<void> {
     try {
       const { user_id, team_id, url } = await call('auth.test', {});
-      health.answered();
       if (typeof user_id === 'string') self = user_id;
       profile = isId(user_id) && typeof url === 'string' ? buildProfileUrl(url, user_id) : null;
       scope.log.info({ user_id, team_id }, 'the platform knows the bot');
     } catch (error) {
-      const refusal = toRefusal(error);
-      health.refused(refusal);
       if (stopping.signal.aborted) return;
-      const level = refusal.credentials ? 'error' : scope.simulated ? 'debug' : 'info';
-      scope.log[level](
-        { reason: refusal.reason },
-        'the platform could not be asked for the identity of the bot',
-      );
+      const { reason, credentials } = toRefusal(error);
+      const level = credentials ? 'error' : scope.simulated ? 'debug' : 'info';
+      scope.log[level]({ reason }, 'the platform could not be asked for the identity of the bot');
     }
   }
 
@@ -228,7 +222,7 @@ function createTeamchat(scope: PushScope): PushChannel {
     chatUrl: () => profile,
     // The platform opens the direct message with the user (`chat.postMessage`).
     privateChat: (user_id) => (isUser(user_id) ? { channel: user_id } : null),
-    health: () => health.now,
+    health: () => sender.health(),
     check: () => checkToken(call),
     checkRegistration: () => checkScopes(call),
     async stop() {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import {
+  type ChannelHealth,
   type ChannelScope,
   type ClosedQuestion,
   type JsonObject,
@@ -7,7 +8,7 @@ import {
   type PushScope,
   RecentMap,
 } from '../../src/channel/index.ts';
-import { type Call, type Health, toRefusal } from './api.ts';
+import { type Call, toRefusal } from './api.ts';
 import { isId, isTimestamp } from './parse.ts';
 import type { Part } from './render.ts';
 import { TEXTS } from './texts.ts';
@@ -42,9 +43,14 @@ export interface Sender {
   send(reply: OutgoingReply): Promise<void>;
   /** Takes the buttons away from a question, and says in their place what became of it. */
   close(closed: ClosedQuestion): Promise<void>;
+  /** Degraded while the platform refuses messages for good because of what the app may do. */
+  health(): ChannelHealth;
 }
 
-export function createSender(scope: PushScope, call: Call, health: Health, direct: DirectMessages): Sender {
+export function createSender(scope: PushScope, call: Call, direct: DirectMessages): Sender {
+  /** Why the platform refuses messages for good, although they are right; null if it does not. */
+  let refused: string | null = null;
+
   /** @returns the id of the message; null if the platform did not report it */
   async function post(
     { id, reply_to }: OutgoingReply,
@@ -67,7 +73,7 @@ export function createSender(scope: PushScope, call: Call, health: Health, direc
         unfurl_media: false,
         client_msg_id: partId(id, part),
       });
-      health.answered();
+      refused = null;
       direct.note(channel, sent.channel);
       return isId(sent.channel) && isTimestamp(sent.ts) ? `${sent.channel}:${sent.ts}` : null;
     } catch (error) {
@@ -77,7 +83,7 @@ export function createSender(scope: PushScope, call: Call, health: Health, direc
 
   function failed(error: unknown): Error {
     const refusal = toRefusal(error);
-    health.refused(refusal);
+    if (refusal.final) refused = refusal.credentials ? refusal.reason : null;
     return scope.deliveryFailed(refusal.reason, refusal);
   }
 
@@ -95,11 +101,15 @@ export function createSender(scope: PushScope, call: Call, health: Health, direc
       if (part === null) return;
       try {
         await call('chat.update', { channel, ts, ...part, parse: 'none', link_names: false });
-        health.answered();
+        refused = null;
       } catch (error) {
         throw failed(error);
       }
     },
+    health: () =>
+      refused === null
+        ? { status: 'ok' }
+        : { status: 'degraded', detail: `the platform refuses the credentials: ${refused}` },
   };
 }
 

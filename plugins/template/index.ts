@@ -106,7 +106,6 @@ function create(scope: PushScope): PushChannel {
       },
     ],
     send: (reply) => sender.send(reply),
-    health: () => sender.health(),
     check: () => sender.check(),
   };
 }

@@ -1,6 +1,5 @@
 import {
   type ChannelCheck,
-  type ChannelHealth,
   failureOfStatus,
   jsonObject,
   type OutgoingReply,
@@ -37,7 +36,6 @@ interface Part {
 /** Sends replies to the platform. After a failure, the daemon calls `send` again with the same `reply.id`. */
 export class Sender {
   readonly #scope: PushScope;
-  #isRefused = false;
 
   constructor(scope: PushScope) {
     this.#scope = scope;
@@ -54,12 +52,6 @@ export class Sender {
       () => renderParts(reply),
       (part, index) => this.#sendPart({ ...reply.reply_to, ...part, key: `${reply.id}:${index}` }),
     );
-  }
-
-  /** For `agentd status`. */
-  health(): ChannelHealth {
-    if (!this.#isRefused) return { status: 'ok' };
-    return { status: 'degraded', detail: 'the platform refuses PIGEONPOST_TOKEN' };
   }
 
   /** For `agentd doctor`: checks whether the platform knows the token. */
@@ -85,7 +77,6 @@ export class Sender {
     // The body is not needed, but an unread body would keep the connection busy.
     await response.body?.cancel();
     const { ok, status, headers } = response;
-    this.#isRefused = status === 401 || status === 403;
     if (ok) return;
     throw this.#scope.deliveryFailed(`the platform answered ${status}`, failureOfStatus(status, headers));
   }

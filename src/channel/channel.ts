@@ -228,8 +228,9 @@ interface ChannelBase {
    */
   start?(): Promise<void>;
   /**
-   * The state of the channel, for `GET /`. This method must return quickly and must not call the platform. `detail` is
-   * a sentence without secrets.
+   * The state of the channel, for `GET /`, as far as only the channel knows it: for example, that its connection is
+   * lost. The daemon itself knows whether the platform accepts the replies. This method must return quickly and must not
+   * call the platform. `detail` is a sentence without secrets.
    */
   health?(): ChannelHealth;
   /**

@@ -7,7 +7,7 @@ import { onChange } from './agents/agents.ts';
 import { createChannels, startChannel } from './channels/create-channels.ts';
 import { PlatformWatch } from './channels/platform-watch.ts';
 import { createChannel } from './channels/scope.ts';
-import { withSimulatedUpdates } from './channels/simulator.ts';
+import { simulatedRoutes } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { version } from './files/version.ts';
 import { renewalCheck } from './http/admin-server.ts';
@@ -146,13 +146,11 @@ async function startParts(
 
   const inbox = new InboxWorker(services);
   notices = { services, worker: inbox };
-  const platforms = new PlatformWatch(log, environment);
+  const platforms = new PlatformWatch(log, environment, inbox.reach);
   life.started('checks of platforms', () => platforms.stop());
   const active = createChannels(channels, ({ plugin, settings: own }) =>
     createChannel(plugin, own, { services, inbox }, dev.simulated.includes(plugin.name)),
-  )
-    .map((one) => platforms.watched(one))
-    .map((one) => (dev.simulated.includes(one.plugin.name) ? withSimulatedUpdates(one) : one));
+  );
   await startChannels(base, active, inbox);
   renewer?.start();
   life.started('renewal of tokens', () => renewer?.stop());
@@ -165,11 +163,12 @@ async function startParts(
       feedbackRoute(services, listNamespaces(active)),
       ...linkRoutes({ services, inbox, channels: active }),
       ...shop,
+      ...active.filter(({ plugin }) => dev.simulated.includes(plugin.name)).flatMap(simulatedRoutes),
       ...(acceptsLogout(settings)
         ? [backChannelLogout(services, (claims) => signOutAtSite({ store, seal, tellEnded }, claims))]
         : []),
     ],
-    findOutage: (platform) => inbox.health(platform),
+    findOutage: (platform) => inbox.reach.health(platform),
     ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
   });
   const address = await server.listen(

@@ -1,5 +1,4 @@
-import type { ChannelHealth, PushChannel } from '../../channel/index.ts';
-import type { ActiveChannel } from '../http/routes.ts';
+import type { PlatformReach } from '../inbox/platform-reach.ts';
 import type { Log } from '../process/log.ts';
 import { maskSecrets } from '../settings/value.ts';
 import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
@@ -19,60 +18,14 @@ const AGAIN_MAX_MS = 600_000;
 export class PlatformWatch {
   readonly #log: Log;
   readonly #environment: string;
+  readonly #reach: Pick<PlatformReach, 'noteCheck' | 'failedCheck'>;
   readonly #stopped = new AbortController();
-  /** Why the check of a channel failed, by channel. */
-  readonly #failures = new Map<string, string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  constructor(log: Log, environment: string) {
+  constructor(log: Log, environment: string, reach: Pick<PlatformReach, 'noteCheck' | 'failedCheck'>) {
     this.#log = log;
     this.#environment = environment;
-  }
-
-  /**
-   * The channel as the daemon uses it: its health includes the result of the check, and a reply that the platform
-   * accepts ends the degraded state.
-   */
-  watched({ plugin, channel }: ActiveChannel): ActiveChannel {
-    const { name } = plugin;
-    // A channel may be an instance of a class, so its functions are called with the channel as `this`.
-    const watched = {
-      routes: channel.routes,
-      health: () => this.#combineHealth(name, channel.health?.()),
-      start: async () => channel.start?.(),
-      stop: async () => channel.stop?.(),
-    };
-    if (!channel.send) return { plugin, channel: watched };
-    const { receive, closeQuestion, typing, codeUrl, privateChat, privateSession, chatUrl } = channel;
-    const push: PushChannel = {
-      ...watched,
-      send: async (reply) => {
-        await channel.send(reply);
-        this.#clear(name);
-      },
-      ...(receive ? { receive: (update) => receive.call(channel, update) } : {}),
-      ...(closeQuestion ? { closeQuestion: async (closed) => closeQuestion.call(channel, closed) } : {}),
-      ...(typing ? { typing: async (reply_to) => typing.call(channel, reply_to) } : {}),
-      ...(codeUrl ? { codeUrl: async (code) => codeUrl.call(channel, code) } : {}),
-      ...(privateChat
-        ? { privateChat: (user_id) => this.#orNull(name, () => privateChat.call(channel, user_id)) }
-        : {}),
-      ...(privateSession
-        ? { privateSession: (...of) => this.#orNull(name, () => privateSession.call(channel, ...of)) }
-        : {}),
-      ...(chatUrl ? { chatUrl: () => this.#orNull(name, () => chatUrl.call(channel)) } : {}),
-    };
-    return { plugin, channel: push };
-  }
-
-  /** What a channel answers; null if it fails, since what the answer is for must not fail with it. */
-  #orNull<T>(name: string, ask: () => T | null): T | null {
-    try {
-      return ask();
-    } catch (err) {
-      this.#log.warn({ channel: name, err }, `the channel ${name} does not know how to reach a person`);
-      return null;
-    }
+    this.#reach = reach;
   }
 
   /** Begins the checks, and returns at once. */
@@ -87,28 +40,31 @@ export class PlatformWatch {
 
   async #check(configured: ConfiguredChannel, again_ms: number): Promise<void> {
     const { plugin, settings } = configured;
+    const { name } = plugin;
     const answer = await this.#ask(configured);
     if (this.#stopped.signal.aborted) return;
     const detail = maskSecrets(answer.detail, Object.values(settings));
-    if (answer.outcome !== 'failed') {
-      this.#clear(plugin.name);
-      const fields = { channel: plugin.name, detail };
+    const isFailed = answer.outcome === 'failed';
+    const isNew = this.#reach.noteCheck(name, isFailed ? detail : null);
+    if (!isFailed) {
+      const fields = { channel: name, detail };
+      if (isNew) this.#log.info({ channel: name }, `the channel ${name} is no longer degraded`);
       if (answer.outcome === 'ok') this.#log.debug(fields, 'the platform knows the channel');
       if (answer.outcome === 'warning')
         this.#log.warn(fields, 'the platform might not allow everything that the channel needs');
       return;
     }
     // If a check fails again with the same detail, nothing is logged.
-    if (this.#failures.get(plugin.name) !== detail) {
+    if (isNew) {
       const advice = maskSecrets(answer.advice, Object.values(settings));
-      this.#log.warn(
-        { channel: plugin.name, detail, advice },
-        `the channel ${plugin.name} is degraded: ${detail}`,
-      );
+      this.#log.warn({ channel: name, detail, advice }, `the channel ${name} is degraded: ${detail}`);
     }
-    this.#failures.set(plugin.name, detail);
-    const next = () => this.#check(configured, Math.min(AGAIN_MAX_MS, again_ms * 2));
-    this.#timers.set(plugin.name, setTimeout(next, again_ms).unref());
+    const next = () => {
+      // The platform may have accepted a reply.
+      if (this.#reach.failedCheck(name) !== null)
+        void this.#check(configured, Math.min(AGAIN_MAX_MS, again_ms * 2));
+    };
+    this.#timers.set(name, setTimeout(next, again_ms).unref());
   }
 
   async #ask(configured: ConfiguredChannel): Promise<PlatformAnswer> {
@@ -123,16 +79,5 @@ export class PlatformWatch {
       isAnswered: () => isAnswered,
       environment: this.#environment,
     });
-  }
-
-  #combineHealth(name: string, own: ChannelHealth = { status: 'ok' }): ChannelHealth {
-    const detail = this.#failures.get(name);
-    return own.status === 'ok' && detail !== undefined ? { status: 'degraded', detail } : own;
-  }
-
-  #clear(name: string): void {
-    clearTimeout(this.#timers.get(name));
-    if (this.#failures.delete(name))
-      this.#log.info({ channel: name }, `the channel ${name} is no longer degraded`);
   }
 }

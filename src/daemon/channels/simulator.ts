@@ -60,22 +60,23 @@ function refuse({ name }: ChannelPlugin, refusals: readonly Refusal[]): Configur
  * Under `serve --dev`, a simulated channel without a webhook also takes its updates from `agentd simulate`, at a route
  * that no other daemon has.
  */
-export function withSimulatedUpdates({ plugin, channel }: ActiveChannel): ActiveChannel {
-  if (!hasOwnConnection(plugin)) return { plugin, channel };
-  const route: Route = {
-    method: 'POST',
-    path: simulatedPath(plugin.name),
-    async handle({ headers, body }: ChannelRequest) {
-      if (headers[SIMULATED_HEADER] === undefined)
-        throw new AgentdError(
-          'invalid_signature',
-          `Only \`agentd simulate ${plugin.name}\` uses this address.`,
-        );
-      await channel.receive?.(body);
-      return { status: 200 };
+export function simulatedRoutes({ plugin, channel }: ActiveChannel): Route[] {
+  if (!hasOwnConnection(plugin)) return [];
+  return [
+    {
+      method: 'POST',
+      path: simulatedPath(plugin.name),
+      async handle({ headers, body }: ChannelRequest) {
+        if (headers[SIMULATED_HEADER] === undefined)
+          throw new AgentdError(
+            'invalid_signature',
+            `Only \`agentd simulate ${plugin.name}\` uses this address.`,
+          );
+        await channel.receive?.(body);
+        return { status: 200 };
+      },
     },
-  };
-  return { plugin, channel: { ...channel, routes: [...channel.routes, route] } };
+  ];
 }
 
 /** Whether the address is plain HTTP on this machine's loopback interface, where a platform's API can be simulated. */

@@ -5,6 +5,8 @@ import { backOff, LONGEST_MS } from '../time/retry.ts';
 
 /** A platform counts as unreachable after this many consecutive messages have failed to reach it. */
 const MESSAGES_IN_A_ROW = 3;
+/** A channel is degraded after this many consecutive attempts have failed, even if they were for one message. */
+const ATTEMPTS_IN_A_ROW = 3;
 /**
  * How long a probe is reserved, ms. After this time, it has ended or its process has died, because a `send` takes less
  * time.
@@ -35,12 +37,14 @@ export interface PlatformFailure {
  * Knows which platforms have an outage. An outage begins after a network error or 5xx on three consecutive messages, or
  * as soon as the platform refuses the channel's credentials. Then one message at a time probes the platform, with
  * back-off, and the other messages wait without an attempt. The first answer of the platform ends the outage. Outages
- * are in the store; consecutive failures are counted in this process.
+ * are in the store; consecutive failures are counted in this process, and so are failed checks of channels.
  */
 export class PlatformReach {
   readonly #services: Pick<Services, 'store' | 'clock' | 'log'>;
-  /** The ids of the messages that have failed consecutively, by platform. */
-  readonly #failing = new Map<string, Set<string>>();
+  /** What has failed since the platform answered last, by platform. */
+  readonly #failing = new Map<string, { messages: Set<string>; attempts: number; words: string }>();
+  /** Why the last check of a channel failed, by platform; absent if the platform has accepted a reply since. */
+  readonly #failedChecks = new Map<string, string>();
   /**
    * The outages when they were last read, which is at least every 500 ms (`InboxWorker`). Without an outage, they are
    * not read again for each message: an outage that another process has just begun holds back the next one.
@@ -72,6 +76,26 @@ export class PlatformReach {
     return isProbe ? 'probe' : 'wait';
   }
 
+  /** Records why a check of the channel has failed; null if it has not. @returns whether that is new */
+  noteCheck(platform: string, failure: string | null): boolean {
+    const known = this.failedCheck(platform);
+    if (failure === null) this.#failedChecks.delete(platform);
+    else this.#failedChecks.set(platform, failure);
+    return known !== failure;
+  }
+
+  /** Why the last check of the channel has failed; null if it has not, or the platform has accepted a reply since. */
+  failedCheck(platform: string): string | null {
+    return this.#failedChecks.get(platform) ?? null;
+  }
+
+  /** Records that the platform has accepted a message. */
+  async accepted(platform: string): Promise<void> {
+    if (this.noteCheck(platform, null))
+      this.#services.log.info({ channel: platform }, `the channel ${platform} is no longer degraded`);
+    await this.answered(platform);
+  }
+
   /**
    * Records that the platform has accepted or refused a message, so it can be reached and accepts the channel's
    * credentials.
@@ -99,7 +123,7 @@ export class PlatformReach {
   ): Promise<boolean> {
     const outage = (await this.outages()).get(platform);
     if (outage !== undefined && admittance !== 'probe') return true;
-    if (outage === undefined && !this.#isOutage(platform, message_id, reason)) return false;
+    if (outage === undefined && !this.#isOutage(platform, message_id, { reason, words })) return false;
     this.#failing.delete(platform);
     const probe_in_ms = backOff((outage?.probes ?? -1) + 2, LONGEST_MS.send, askedSeconds);
     await this.#services.store.outages.note(platform, reason, words, probe_in_ms);
@@ -110,17 +134,28 @@ export class PlatformReach {
     return true;
   }
 
-  /** The health of the platform, as `GET /` reports it; null if the platform can be reached. */
+  /** The health of the platform, as `GET /` reports it; null if nothing is wrong. */
   health(platform: string): ChannelHealth | null {
-    const outage = this.#outages.get(platform);
-    if (outage === undefined) return null;
-    return { status: 'degraded', detail: `${FAILURES[outage.reason]}; replies wait: ${outage.words}` };
+    const detail = this.#describeTrouble(platform);
+    return detail === null ? null : { status: 'degraded', detail };
   }
 
-  #isOutage(platform: string, message_id: string, reason: OutageReason): boolean {
+  #describeTrouble(platform: string): string | null {
+    const outage = this.#outages.get(platform);
+    if (outage !== undefined) return `${FAILURES[outage.reason]}; replies wait: ${outage.words}`;
+    const { attempts = 0, words } = this.#failing.get(platform) ?? {};
+    if (attempts < ATTEMPTS_IN_A_ROW) return this.failedCheck(platform);
+    return `the last ${attempts} attempts to send failed; replies are retried: ${words}`;
+  }
+
+  #isOutage(
+    platform: string,
+    message_id: string,
+    { reason, words }: Pick<PlatformFailure, 'reason' | 'words'>,
+  ): boolean {
     if (reason === 'credentials') return true;
-    const failing = this.#failing.get(platform) ?? new Set();
-    this.#failing.set(platform, failing.add(message_id));
-    return failing.size >= MESSAGES_IN_A_ROW;
+    const { messages = new Set<string>(), attempts = 0 } = this.#failing.get(platform) ?? {};
+    this.#failing.set(platform, { messages: messages.add(message_id), attempts: attempts + 1, words });
+    return messages.size >= MESSAGES_IN_A_ROW;
   }
 }

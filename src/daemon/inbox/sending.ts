@@ -9,6 +9,7 @@ import type { AlarmClock } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit, within } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
+import { askChannel } from './ask-channel.ts';
 import type { Attempt } from './attempt.ts';
 import { DeliveryFailed, failureOfDelivery, toPlatformFailure } from './outcome.ts';
 import { closedQuestion, outgoingReply, sealReplyTo } from './outgoing.ts';
@@ -88,10 +89,11 @@ export class Sending {
   #completeNotice(link_change: NonNullable<InboxMessage['link_change']>): string | null {
     const { message } = this.#attempt;
     const { id, user_id, received_at } = message;
-    const { clock, seal, texts } = this.#parts.services;
+    const { clock, log, seal, texts } = this.#parts.services;
     // By then, the user has noticed it or never will.
     if (clock.now() >= received_at + DAY_MS) return 'the link was changed more than a day ago';
-    const chat = user_id === null ? null : (this.#later.channel.privateChat?.(user_id) ?? null);
+    const chat =
+      user_id === null ? null : askChannel(log, this.#later, (channel) => channel.privateChat?.(user_id));
     if (chat === null) return 'the channel cannot write to a user first';
     // The claims of the person are gone with the link, and with them the language.
     const reply = texts.in(null).say(`link_${link_change}_by_operator`);
@@ -122,7 +124,7 @@ export class Sending {
       return;
     }
     this.#observe('sent');
-    await this.#noteReach(() => this.#parts.reach.answered(this.#attempt.message.platform));
+    await this.#noteReach(() => this.#parts.reach.accepted(this.#attempt.message.platform));
     if (this.#attempt.claim.message.state === 'replied') await this.#trace('sent', began);
     await this.#attempt.end(sent);
   }

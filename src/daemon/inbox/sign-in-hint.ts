@@ -2,6 +2,7 @@ import { fillIn, type JsonObject, type PrivateSession } from '../../channel/inde
 import type { Services } from '../message/services.ts';
 import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
+import { askChannel } from './ask-channel.ts';
 import { noticeTo } from './notify.ts';
 import { omitPrivate } from './outgoing.ts';
 import type { LaterChannel } from './sending.ts';
@@ -32,7 +33,7 @@ export async function hintAtSignIn(
   reply_to: JsonObject,
 ): Promise<SignInHinted> {
   const { isWritten, place } = await writePrivately(services, later, message, hint);
-  const url = later.channel.chatUrl?.() ?? null;
+  const url = askChannel(services.log, later, (channel) => channel.chatUrl?.());
   const write = url === null ? hint.write : fillIn(hint.write_at, { url });
   const sentence = ` ${isWritten ? hint.written : write}`;
   const { reply, question, user_id } = message;
@@ -58,15 +59,17 @@ export async function hintAtSignIn(
 
 async function writePrivately(
   { clock, log, stopping }: Services,
-  { plugin, channel }: LaterChannel,
+  later: LaterChannel,
   { id, request_id, user_id, session_id }: InboxMessage,
   { private_text }: SignInHint,
 ): Promise<{ isWritten: boolean; place: PrivatePlace | null }> {
-  const reply_to = user_id === null ? null : (channel.privateChat?.(user_id) ?? null);
+  const { plugin, channel } = later;
+  const reply_to =
+    user_id === null ? null : askChannel(log, later, (channel) => channel.privateChat?.(user_id));
   if (reply_to === null || user_id === null) return { isWritten: false, place: null };
   const placed = () => ({
     reply_to,
-    session: channel.privateSession?.(user_id, session_id ?? '') ?? null,
+    session: askChannel(log, later, (channel) => channel.privateSession?.(user_id, session_id ?? '')),
   });
   const limit = new TimeLimit(clock, PRIVATE_MS, [stopping]);
   try {

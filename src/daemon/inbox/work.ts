@@ -1,10 +1,11 @@
-import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
+import type { Channel, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
 import { REAP_MS } from '../store/claims/claims.ts';
 import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/inbox.ts';
 import type { Outage } from '../store/inbox/outages.ts';
 import { every } from '../time/clock.ts';
 import { LiveSet } from '../time/live-map.ts';
+import { askChannel } from './ask-channel.ts';
 import { Delivery } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { type LaterChannel, QuestionsBeingSent, SentIds } from './sending.ts';
@@ -50,11 +51,12 @@ interface Reachable {
 export class InboxWorker {
   /** Where channels note the ids of the messages that they send. */
   readonly sentIds = new SentIds();
+  /** Which platforms can be reached. */
+  readonly reach: PlatformReach;
   /** For those who accept messages. */
   readonly questions: QuestionsBeingSent;
   readonly #services: Services;
   readonly #typing: Typing;
-  readonly #reach: PlatformReach;
   readonly #channels = new Map<string, LaterChannel>();
   readonly #lanes: Readonly<Record<AttemptKind, Lane>>;
   readonly #claims = new LiveSet<InboxClaim>();
@@ -70,7 +72,7 @@ export class InboxWorker {
   constructor(services: Services) {
     this.#services = services;
     this.#typing = new Typing(services.clock, services.log);
-    this.#reach = new PlatformReach(services);
+    this.reach = new PlatformReach(services);
     this.questions = new QuestionsBeingSent(services.clock);
     this.#lanes = {
       run: { room: () => services.settings.AGENT_CONCURRENCY, active: 0 },
@@ -91,7 +93,7 @@ export class InboxWorker {
     if (left > 0)
       this.#services.log.warn({ messages: left }, 'messages of a dead process are processed again');
     // Operators restart the daemon to set a new token, so each outage is probed immediately.
-    for (const platform of (await this.#reach.outages()).keys())
+    for (const platform of (await this.reach.outages()).keys())
       await this.#services.store.outages.hurry(platform);
     this.#taking = true;
     this.#stopReaping = every(this.#services.clock, REAP_MS, () => this.#reap());
@@ -129,12 +131,8 @@ export class InboxWorker {
 
   /** The `reply_to` of a private chat with a user; null if the channel is not active, or cannot write to a user first. */
   privateChat(platform: string, user_id: string): JsonObject | null {
-    return this.#channels.get(platform)?.channel.privateChat?.(user_id) ?? null;
-  }
-
-  /** The health of a platform, as far as the inbox knows it; null if there is no problem. */
-  health(platform: string): ChannelHealth | null {
-    return this.#reach.health(platform);
+    const later = this.#channels.get(platform);
+    return later ? askChannel(this.#services.log, later, (channel) => channel.privateChat?.(user_id)) : null;
   }
 
   /** Takes no more messages. Current attempts continue. */
@@ -167,7 +165,7 @@ export class InboxWorker {
         const taken = await this.#services.store.inbox.take(this.#names, { ...room, idle });
         for (const claim of taken.claims)
           this.#begin(claim, claim.message.state === 'replied' ? 'free' : null);
-        const { away } = this.#reachableNow(this.#reach.note(taken.outages));
+        const { away } = this.#reachableNow(this.reach.note(taken.outages));
         if (!taken.interrupted) await Promise.all(away.map((outage) => this.#probe(outage)));
       }
     } catch (error) {
@@ -187,7 +185,7 @@ export class InboxWorker {
   async #probe({ platform }: Outage): Promise<void> {
     const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
     if (due === null || due > this.#services.clock.now()) return;
-    if ((await this.#reach.admit(platform)) !== 'probe') return;
+    if ((await this.reach.admit(platform)) !== 'probe') return;
     for (const which of ['fresh', 'interrupted'] as const) {
       const [claim] = await this.#services.store.inbox.claim('send', [platform], 1, which);
       if (claim !== undefined) return this.#begin(claim, 'probe');
@@ -202,7 +200,7 @@ export class InboxWorker {
     this.#claims.add(claim);
     const services = {
       services: this.#services,
-      reach: this.#reach,
+      reach: this.reach,
       typing: this.#typing,
       questions: this.questions,
       sentIds: this.sentIds,
@@ -265,7 +263,7 @@ export class InboxWorker {
   }
 
   async #reachable(): Promise<Reachable> {
-    return this.#reachableNow(await this.#reach.outages());
+    return this.#reachableNow(await this.reach.outages());
   }
 
   #reachableNow(outages: ReadonlyMap<string, Outage>): Reachable {

@@ -392,11 +392,6 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
     ['sends a reply again after a restart'],
   ],
   [
-    'always reports good health',
-    broken(() => ({ health: () => ({ status: 'ok' }) })),
-    ['reports credentials that the platform refuses, and recovers'],
-  ],
-  [
     'shows its token in its health',
     broken((_channel, scope) => ({
       health: () => ({ status: 'degraded', detail: readSecret(scope, 'COURIER_TOKEN') }),

@@ -3,7 +3,7 @@ import { recordingScope } from '../../../src/channel/conformance/recording-scope
 import { channelConformance } from '../../../src/channel/conformance.ts';
 import type { IncomingMessage, PushChannel, PushPlugin } from '../../../src/channel/index.ts';
 import { channelProblems } from '../../../src/daemon/channels/create-channels.ts';
-import { withSimulatedUpdates } from '../../../src/daemon/channels/simulator.ts';
+import { simulatedRoutes } from '../../../src/daemon/channels/simulator.ts';
 import postBox from '../../fixtures/post-box.ts';
 
 const SETTINGS = {
@@ -104,7 +104,7 @@ describe('a channel with `capabilities.webhook: false`', () => {
         taken.push(Buffer.from(update).toString());
       },
     };
-    const [route] = withSimulatedUpdates({ plugin: postBox, channel }).channel.routes;
+    const [route] = simulatedRoutes({ plugin: postBox, channel });
     expect(route).toMatchObject({ method: 'POST', path: '/simulate/courier' });
     const request = (headers: Record<string, string>) =>
       ({ headers, body: Buffer.from('an update') }) as unknown as Parameters<
@@ -117,6 +117,6 @@ describe('a channel with `capabilities.webhook: false`', () => {
 
   it('is the only kind of channel that gets that route', () => {
     const plugin = { ...postBox, capabilities: { ...postBox.capabilities, webhook: true } };
-    expect(withSimulatedUpdates({ plugin, channel: { routes: [] } }).channel.routes).toEqual([]);
+    expect(simulatedRoutes({ plugin, channel: { routes: [] } })).toEqual([]);
   });
 });

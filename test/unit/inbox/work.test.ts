@@ -205,14 +205,36 @@ describe('a platform', () => {
     await write(1, 'hello');
     await pass(20 * SECOND);
     expect((await all())[0]?.sends).toBeGreaterThan(3);
-    expect(process.worker.health('msgbot')).toBeNull();
+    expect(await process.services.store.outages.list()).toEqual([]);
     await write(2, 'hello');
     await write(3, 'hello');
     await process.idle();
-    expect(process.worker.health('msgbot')).toMatchObject({ status: 'degraded' });
+    expect(process.worker.reach.health('msgbot')).toEqual({
+      status: 'degraded',
+      detail: expect.stringMatching(/^the platform cannot be reached; replies wait: .*502/),
+    });
     expect(
       process.log.filter(({ msg }) => msg === 'the platform cannot be reached; replies wait'),
     ).toHaveLength(1);
+  });
+
+  it('makes its channel degraded after three attempts in a row have failed, until it answers', async () => {
+    let isDown = true;
+    watchCalls(() => (isDown ? status(502, 'Bad Gateway') : null));
+    await start();
+    await write(1, 'hello');
+    const health = () => process.worker.reach.health('msgbot');
+    await process.idle();
+    expect(health()).toBeNull();
+    await pass(5 * SECOND);
+    expect(health()).toMatchObject({
+      status: 'degraded',
+      detail: expect.stringMatching(/^the last \d attempts to send failed; replies are retried: .*502/),
+    });
+    isDown = false;
+    await pass(60 * SECOND);
+    expect(answers(1)).toEqual(['re: hello']);
+    expect(health()).toBeNull();
   });
 
   it('counts as reachable if it permanently refuses a message in between', async () => {
@@ -246,7 +268,7 @@ describe('a platform', () => {
     await pass(600 * SECOND);
     for (let person = 2; person <= 20; person++) expect(answers(person)).toEqual(['re: hello']);
     expect(runs).toHaveLength(20);
-    expect(process.worker.health('msgbot')).toBeNull();
+    expect(process.worker.reach.health('msgbot')).toBeNull();
   });
 
   it('that is down for a day makes replies fail without a notice, and a retry sends them later', async () => {

@@ -39,7 +39,7 @@ async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {
     );
   await channel.stop?.();
   if (!(failure instanceof DeliveryFailed)) throw new Error(`not refused: ${String(failure)}`);
-  return { failure, said, health: channel.health?.() };
+  return { failure, said };
 }
 
 describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
@@ -70,11 +70,6 @@ describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
   it('with a time to wait makes the channel report that time', async () => {
     const { failure } = await refused(plugin, { status: 429, retry_after_seconds: 7 });
     expect(failure).toMatchObject({ final: false, retry_after_seconds: 7 });
-  });
-
-  it('with status 401 makes the health of the channel degraded', async () => {
-    const { health } = await refused(plugin, { status: 401, retry_after_seconds: null });
-    expect(health).toMatchObject({ status: 'degraded' });
   });
 });
 

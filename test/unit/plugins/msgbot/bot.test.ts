@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PlatformApi, PlatformFailure } from '../../../../plugins/msgbot/api.ts';
+import { type PlatformApi, PlatformFailure } from '../../../../plugins/msgbot/api.ts';
 import { Bot } from '../../../../plugins/msgbot/bot.ts';
 import { collectLog } from '../../../support/log-lines.ts';
-import { platformScope, TOKEN } from './scope.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
@@ -127,31 +126,5 @@ describe('the name of the bot', () => {
     bot.stop();
     await vi.advanceTimersByTimeAsync(600_000);
     expect(asked).toHaveLength(1);
-  });
-});
-
-describe('a platform that does not answer', () => {
-  it('does not count as a failure if it is simulated', async () => {
-    const asked: unknown[] = [];
-    const api = { call: async (_work: unknown, options: unknown) => void asked.push(options) };
-    const scope = { log: collectLog().log, now: Date.now };
-    for (const simulated of [false, true]) {
-      const bot = new Bot('5550100:token', api as unknown as PlatformApi, { ...scope, simulated });
-      bot.start();
-      await vi.advanceTimersByTimeAsync(0);
-      bot.stop();
-    }
-    expect(asked).toEqual([{ mayBeAway: false }, { mayBeAway: true }]);
-  });
-
-  it('makes the channel degraded if it counts as a failure', async () => {
-    const { scope } = platformScope(() => Promise.reject(new TypeError('fetch failed')));
-    const api = new PlatformApi(scope, TOKEN, 'https://bots.example');
-    const ask = (mayBeAway: boolean) =>
-      expect(api.call((client) => client.getMe(), { mayBeAway })).rejects.toThrow(PlatformFailure);
-    for (const _ of [1, 2, 3]) await ask(true);
-    expect(api.health()).toEqual({ status: 'ok' });
-    for (const _ of [1, 2, 3]) await ask(false);
-    expect(api.health()).toMatchObject({ status: 'degraded' });
   });
 });

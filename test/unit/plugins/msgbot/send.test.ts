@@ -269,42 +269,13 @@ describe('the token of the bot', () => {
       () => Promise.reject(new TypeError(`bad URL https://x/bot${TOKEN}/`)),
     ],
   ])('is not in an error or in the log: %s', async (_title, answer) => {
-    const { sender, api, lines } = senderAt(answer);
+    const { sender, lines } = senderAt(answer);
     const error: unknown = await sender.send(reply('hello')).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ name: 'DeliveryFailed', message: expect.stringMatching(/\w/) });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('canary_of_the');
-    expect(leaks([lines, api.health()])).toBe(false);
+    expect(leaks(lines)).toBe(false);
     const typing = await sender.showTyping({ chat: 5550111 }).catch((caught: unknown) => caught);
     expect(inspect(typing, { depth: 9, showHidden: true })).not.toContain('canary_of_the');
-  });
-});
-
-describe('the health of the channel', () => {
-  it('is degraded while the platform refuses the token, and ok when the platform accepts it again', async () => {
-    let isRevoked = true;
-    const { sender, api } = senderAt(() => (isRevoked ? refused(401, 'Unauthorized') : granted()));
-    expect(api.health()).toEqual({ status: 'ok' });
-    await expect(sender.send(reply('hello'))).rejects.toThrow();
-    expect(api.health()).toEqual({
-      status: 'degraded',
-      detail: 'the platform refuses MSGBOT_BOT_TOKEN; replies cannot be sent',
-    });
-    isRevoked = false;
-    await sender.send(reply('hello'));
-    expect(api.health()).toEqual({ status: 'ok' });
-  });
-
-  it('is degraded when calls keep failing, but not when the platform refuses messages to one person', async () => {
-    let answer = refused(403, 'Forbidden: bot was blocked by the user');
-    const { sender, api } = senderAt(() => answer.clone());
-    for (let n = 0; n < 5; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
-    expect(api.health()).toEqual({ status: 'ok' });
-    answer = new Response('', { status: 503 });
-    for (let n = 0; n < 3; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
-    expect(api.health()).toEqual({
-      status: 'degraded',
-      detail: 'the last 3 calls to the platform failed; replies are retried',
-    });
   });
 });
 

@@ -210,21 +210,6 @@ describe('an error of the platform', () => {
 });
 
 describe('the health of the channel', () => {
-  it('is degraded after three failures in a row, until a call succeeds', async () => {
-    let down = true;
-    const { graph, sender } = parts(() => (down ? new Response('', { status: 503 }) : TAKEN()));
-    for (let n = 0; n < 2; n++) await failureOf(sender.send(reply('Hello.')));
-    expect(graph.health()).toEqual({ status: 'ok' });
-    await failureOf(sender.send(reply('Hello.')));
-    expect(graph.health()).toEqual({
-      status: 'degraded',
-      detail: 'the last 3 calls to the platform failed: status 503',
-    });
-    down = false;
-    await sender.send(reply('Hello.'));
-    expect(graph.health()).toEqual({ status: 'ok' });
-  });
-
   it('is degraded while the platform refuses the account, and a read mark does not change that', async () => {
     const refused = () => Response.json({ error: { code: 131042, message: 'Payment' } }, { status: 400 });
     const { graph, sender, marks } = parts((call) => (call === 1 ? refused() : TAKEN()));
