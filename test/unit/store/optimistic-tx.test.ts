@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Kind } from '../../../src/daemon/store/kernels/kernel.ts';
+import { Pending } from '../../../src/daemon/store/kernels/optimistic-tx.ts';
 import { NOTHING } from '../../../src/daemon/store/kernels/postgres/known.ts';
-import { Pending, PostgresTx } from '../../../src/daemon/store/kernels/postgres/transaction.ts';
+import { PostgresTx } from '../../../src/daemon/store/kernels/postgres/transaction.ts';
 
 const KIND: Kind<{ n: number }> = {
   name: 'counter',

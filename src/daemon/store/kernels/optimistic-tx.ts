@@ -71,6 +71,41 @@ export interface Changed<Version> {
   readonly appended: readonly string[];
 }
 
+/**
+ * The changes of the steps that are stored before this one in the same trip. Steps of one process that change the same
+ * document see each other's changes here; otherwise all but one of them would have to run again.
+ */
+export class Pending<Version extends Stored> {
+  readonly #documents = new Map<string, Changed<Version>>();
+
+  get({ name }: Kind<never, unknown>, key: string): Changed<Version> | undefined {
+    return this.#documents.get(documentName(name, key));
+  }
+
+  ofKind({ name }: Kind<never, unknown>): Changed<Version>[] {
+    return [...this.#documents.values()].filter(({ kind }) => kind.name === name);
+  }
+
+  add(changes: readonly Changed<Version>[]): void {
+    for (const change of changes) {
+      const earlier = this.get(change.kind, change.key);
+      this.#documents.set(documentName(change.kind.name, change.key), following(earlier, change));
+    }
+  }
+}
+
+/** Both changes of a document, the later of which was made on what the earlier one left. */
+function following<Version>(
+  earlier: Changed<Version> | undefined,
+  later: Changed<Version>,
+): Changed<Version> {
+  if (earlier === undefined) return later;
+  const { before } = earlier;
+  if (later.isNew || later.rewritten) return { ...later, before, isNew: later.isNew || earlier.isNew };
+  const { isNew, rewritten, appended } = earlier;
+  return { ...later, before, isNew, rewritten, appended: [...appended, ...later.appended] };
+}
+
 /** A document of which a step depends, as the step has read it. */
 export interface Checked<Version> {
   readonly kind: Kind<never, unknown>;
@@ -90,33 +125,33 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
   readonly reads = new Map<string, Read>();
   readonly #missing = new Map<string, Read>();
   readonly #owners: string[];
+  readonly #pending: Pending<Version>;
   readonly #changed = new Map<string, Changed<Version>>();
   /** The documents whose versions decide whether the step may be stored. */
   readonly #checked = new Map<string, Checked<Version>>();
   #claims = 0;
   #size = 0;
 
-  /** @param owners of the claims that the step takes, the same in each run; made when they are needed */
-  constructor(owners: string[]) {
+  /**
+   * @param owners of the claims that the step takes, the same in each run; made when they are needed
+   * @param pending what earlier steps of the trip change
+   */
+  constructor(owners: string[], pending: Pending<Version>) {
     this.#owners = owners;
+    this.#pending = pending;
   }
 
   abstract log<R>(ring: Ring<R>, record: R): void;
   abstract serial(): number;
 
-  /** The document before the step, absent if it has expired; undefined if it is not known. */
-  protected abstract find(kind: Kind<never, unknown>, key: string): Version | undefined;
+  /** The document as it is stored, absent if it has expired; undefined if it is not known. */
+  protected abstract known(kind: Kind<never, unknown>, key: string): Version | undefined;
   protected abstract answer<T>(read: Read): Answer<T> | undefined;
-  /** The changes of other steps of this process that the answer does not have. */
-  protected abstract changesSince(
-    answer: Answer<unknown>,
-    kind: Kind<never, unknown>,
-  ): readonly Changed<Version>[];
   /** Whether the run may go on as if the index that it reads were empty. */
   protected mayBeEmpty(_read: Read): boolean {
     return false;
   }
-  /** The items of the list before the step; notes what is missing. */
+  /** The items of the list as they are stored; notes what is missing. */
   protected abstract storedItems(kind: Kind<never, unknown>, key: string, start: number): readonly string[];
   /** The document as the step leaves it; absent if it is null. */
   protected abstract written(kind: Kind<never, unknown>, doc: unknown): Version;
@@ -148,8 +183,7 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
     const read = createRead('first', of, index, Math.min(MAX, limit + own.length));
     const answer = this.ask<readonly Row<Version>[]>(read);
     const rows = answer?.value ?? [];
-    const since = answer ? this.changesSince(answer, of) : [];
-    const changes = new Map([...since, ...own].map((change) => [change.key, change]));
+    const changes = new Map([...this.#pending.ofKind(of), ...own].map((change) => [change.key, change]));
     if (changes.size === 0) return rows.slice(0, limit).map(([key, { doc }]) => ({ key, doc: doc as T }));
     const stored = rows.map(([key, row]) => ({ key, after: row, entries: listEntries(of, row.doc) }));
     const locate = ({ key, after, entries }: Pick<Changed<Version>, 'key' | 'after' | 'entries'>) => {
@@ -175,7 +209,7 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
     const answer = this.ask<number>(createRead('count', kind, index));
     if (answer === undefined) return 0;
     const count = (entries: readonly IndexEntry[]) => Number(entries.some(([name]) => name === index));
-    return [...this.changesSince(answer, kind), ...this.#ownChanges(kind)].reduce(
+    return [...this.#pending.ofKind(kind), ...this.#ownChanges(kind)].reduce(
       (sum, { before, entries }) => sum + count(entries) - count(listEntries(kind, before.doc)),
       answer.value,
     );
@@ -187,11 +221,13 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
   }
 
   items<I>(kind: Kind<never, I>, key: string, start = 0): I[] {
-    const own = this.#changed.get(documentName(kind.name, key));
     if (this.latest(kind, key).text === null) return [];
     const parse = (items: readonly string[]) => items.map((item) => JSON.parse(item) as I);
-    const added = own?.appended ?? [];
-    if (own?.rewritten || own?.isNew) return parse([...(own.rewritten ?? []), ...added].slice(start));
+    const [earlier, own] = [this.#pending.get(kind, key), this.#changed.get(documentName(kind.name, key))];
+    const changed = own ? following(earlier, own) : earlier;
+    const added = changed?.appended ?? [];
+    if (changed?.rewritten || changed?.isNew)
+      return parse([...(changed.rewritten ?? []), ...added].slice(start));
     // The stored items before `start` need not be read, unless others follow them here.
     const stored = this.storedItems(kind, key, added.length > 0 ? Math.min(0, start) : start);
     return parse(added.length > 0 ? [...stored, ...added].slice(start) : stored);
@@ -223,6 +259,20 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
 
   get changes(): readonly Changed<Version>[] {
     return [...this.#changed.values()];
+  }
+
+  /** The changes as later steps of the trip see them. */
+  get visibleChanges(): readonly Changed<Version>[] {
+    return this.changes;
+  }
+
+  /** Whether a run after these changes would see the same. */
+  isCurrent(pending: Pending<Version>): boolean {
+    const isSame = ({ kind, key, stored }: Checked<Version>) =>
+      (pending.get(kind, key)?.after ?? this.known(kind, key))?.version === stored.version;
+    const hasChanges = ({ what, kind }: Read) =>
+      kind !== null && (what === 'first' || what === 'count') && pending.ofKind(kind).length > 0;
+    return this.checked.every(isSame) && ![...this.reads.values()].some(hasChanges);
   }
 
   /** The size of the changes, in characters, roughly. */
@@ -261,7 +311,7 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
     if (known) return known.stored;
     const read = createRead('document', kind, key);
     this.reads.set(read.id, read);
-    const found = this.find(kind, key);
+    const found = this.#find(kind, key);
     if (found === undefined) this.miss(read);
     const stored = found ?? this.absent;
     this.#checked.set(name, { kind, key, stored });
@@ -273,6 +323,15 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
     const text = JSON.stringify(value);
     this.#size += text.length;
     return text;
+  }
+
+  /** The document before the step; undefined if that is not known. */
+  #find(kind: Kind<never, unknown>, key: string): Version | undefined {
+    const known = this.known(kind, key);
+    const pending = this.#pending.get(kind, key);
+    if (pending === undefined) return known;
+    // Otherwise the earlier step has read what this one does not know yet, or the reverse.
+    return known?.version === pending.before.version ? pending.after : undefined;
   }
 
   #ownChanges({ name }: Kind<never, unknown>): Changed<Version>[] {
@@ -336,6 +395,23 @@ export function run<T extends Tx>(work: (tx: Tx) => unknown, tx: T): Run<T> {
   } catch (error) {
     return { tx, result: null, thrown: { error } };
   }
+}
+
+/**
+ * The run of a step after those of earlier steps of the trip. Its changes are then pending, too.
+ * @param again runs the step on what is pending
+ * @returns null if the step needs to read more, or fails. It then runs by itself: what it would do now is known only when
+ *   the earlier steps are stored.
+ */
+export function runAfter<Version extends Stored, T extends OptimisticTx<Version>>(
+  pending: Pending<Version>,
+  first: Run<T>,
+  again: () => Run<T>,
+): Run<T> | null {
+  const found = first.tx.isCurrent(pending) ? first : again();
+  if (found.thrown !== null || found.tx.missing.length > 0) return null;
+  pending.add(found.tx.visibleChanges);
+  return found;
 }
 
 /** How often a step is tried, and how long it waits before it is tried again. */

@@ -2,12 +2,12 @@ import { StoreUnavailable } from '../../../errors.ts';
 import { Batches } from '../batches.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
-import { type Read, type Run, run, untilStored } from '../optimistic-tx.ts';
+import { Pending, type Read, type Run, run, runAfter, type Stored, untilStored } from '../optimistic-tx.ts';
 import type { Database } from './database.ts';
 import { type FoundReads, Known, NOTHING, toArguments } from './known.ts';
 import type { Notifications } from './notifications.ts';
 import { originalKey, storedKey } from './stored-key.ts';
-import { Pending, PostgresTx } from './transaction.ts';
+import { PostgresTx } from './transaction.ts';
 
 /** How often a step is tried before it fails, because other steps change what it reads. */
 const RETRIES = { max: 60, hurried: 1, step_ms: 2, max_ms: 100 };
@@ -183,12 +183,17 @@ export class PostgresKernel implements Kernel {
 
   /** @returns the run of each step that is stored; null for those that have to run again. */
   async #commitAll(attempts: readonly Attempt[]): Promise<(Run<PostgresTx> | null)[]> {
-    const pending = new Pending();
-    const runs = attempts.map((attempt) => {
-      const run = afterPending(attempt, pending);
-      return run && { run, step: [run.tx.checks(), run.tx.writes(pending), run.tx.now] };
+    const pending = new Pending<Stored>();
+    let last = 0;
+    const runs = attempts.map(({ work, owners, known, run: first }) => {
+      const again = () => run(work, new PostgresTx(known, owners, pending, last));
+      const found = runAfter(pending, first, again);
+      last = Math.max(last, found?.tx.last ?? 0);
+      return found;
     });
-    const steps = runs.flatMap((one) => (one === null ? [] : [one.step]));
+    const steps = runs.flatMap((one) =>
+      one === null ? [] : [[one.tx.checks(), one.tx.writes(), one.tx.now]],
+    );
     // The changes of lazy steps need not be on disk when they resolve.
     const text = attempts.every(({ isLazy }) => isLazy)
       ? "SELECT agentd_commit($1::jsonb) AS stored, set_config('synchronous_commit', 'off', true)"
@@ -196,7 +201,7 @@ export class PostgresKernel implements Kernel {
     const [row] = await this.#query<{ stored: boolean[] }>(text, [JSON.stringify(steps)]);
     this.#failure = null;
     const stored = [...(row?.stored ?? [])];
-    return runs.map((one) => (one !== null && stored.shift() === true ? one.run : null));
+    return runs.map((one) => (one !== null && stored.shift() === true ? one : null));
   }
 
   /** Calls the listeners of this process, and sends a hint to the others. */
@@ -262,7 +267,7 @@ export class PostgresKernel implements Kernel {
 const NOW = 'coalesce($3::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)';
 const NOW_FIRST = NOW.replace('$3', '$1');
 
-const NO_CHANGES = new Pending();
+const NO_CHANGES = new Pending<Stored>();
 
 /** How much one trip stores, in characters, and how many documents it locks. */
 const STORED_MAX = 4_000_000;
@@ -270,18 +275,4 @@ const LOCKED_MAX = 300;
 
 function measureShare({ run: { tx } }: Attempt): number {
   return tx.size / STORED_MAX + tx.checks().length / LOCKED_MAX;
-}
-
-/**
- * The run of the step after the changes of earlier steps of the trip; null if it needs to read more, or fails. It then
- * runs by itself: what it would do now is known only when the earlier steps are stored.
- */
-function afterPending(
-  { work, owners, known, run: first }: Attempt,
-  pending: Pending,
-): Run<PostgresTx> | null {
-  if (!first.tx.isOutdatedBy(pending)) return first;
-  const again = run(work, new PostgresTx(known, owners, pending));
-  const isUsable = again.thrown === null && again.tx.missing.length === 0 && again.tx.hasRoom;
-  return isUsable ? again : null;
 }

@@ -1,11 +1,10 @@
 import type { IndexEntry, Kind, Ring } from '../kernel.ts';
 import {
   type Answer,
-  type Changed,
   createRead,
-  documentName,
   listEntries,
   OptimisticTx,
+  type Pending,
   type Read,
   SERIALS_MAX,
   Stored,
@@ -28,61 +27,21 @@ type Check = readonly [kind: string, key: string, version: number];
 
 type Places = readonly (readonly [index: string, score: number, tie: number])[];
 
-/**
- * The changes of the steps that are stored before this one in the same trip. Steps of one process that change the same
- * document see each other's changes here; otherwise all but one of them would have to run again.
- */
-export class Pending {
-  readonly #documents = new Map<string, Changed<Stored>>();
-  /** The last number that the steps have used. */
-  last = 0;
-
-  get(kind: string, key: string): Changed<Stored> | undefined {
-    return this.#documents.get(documentName(kind, key));
-  }
-
-  ofKind(name: string): Changed<Stored>[] {
-    return [...this.#documents.values()].filter(({ kind }) => kind.name === name);
-  }
-
-  add(changes: Iterable<Changed<Stored>>, version: number): void {
-    this.last = Math.max(this.last, version);
-    for (const change of changes) {
-      const name = documentName(change.kind.name, change.key);
-      const earlier = this.#documents.get(name);
-      const isContinued = earlier !== undefined && !change.isNew;
-      const merged = isContinued
-        ? {
-            isNew: earlier.isNew,
-            rewritten: change.rewritten ?? earlier.rewritten,
-            appended: change.rewritten ? change.appended : [...earlier.appended, ...change.appended],
-          }
-        : {};
-      const before = earlier?.before ?? change.before;
-      const { text } = change.after;
-      const after = text === null ? ABSENT : new Stored(String(version), null, text);
-      this.#documents.set(name, { ...change, ...merged, before, after });
-    }
-  }
-}
-
 /** One run of a step on what a trip has read, and on the changes of earlier steps. */
 export class PostgresTx extends OptimisticTx<Stored> {
   readonly now: number;
   protected readonly absent = ABSENT;
   readonly #known: Known;
-  readonly #pending: Pending;
   readonly #logged: Write[] = [];
-  /** The last number that the step has used. */
   #serial: number;
   readonly #serialsEnd: number;
 
-  constructor(known: Known, owners: string[], pending: Pending) {
-    super(owners);
+  /** @param last the last number that earlier steps of the trip have used */
+  constructor(known: Known, owners: string[], pending: Pending<Stored>, last = 0) {
+    super(owners, pending);
     this.#known = known;
-    this.#pending = pending;
     this.now = known.now;
-    this.#serial = Math.max(known.serial * SERIALS_MAX, pending.last);
+    this.#serial = Math.max(known.serial * SERIALS_MAX, last);
     this.#serialsEnd = (Math.floor(this.#serial / SERIALS_MAX) + 1) * SERIALS_MAX;
   }
 
@@ -96,9 +55,9 @@ export class PostgresTx extends OptimisticTx<Stored> {
     return this.#serial;
   }
 
-  /** Whether earlier steps of the trip have changed a document that this run has read in an older version. */
-  isOutdatedBy(pending: Pending): boolean {
-    return this.checked.some(({ kind, key }) => pending.get(kind.name, key) !== undefined);
+  /** The last number that the step has used. */
+  get last(): number {
+    return this.#serial;
   }
 
   /** The documents that were read or changed, with the versions that they must still have. */
@@ -106,11 +65,8 @@ export class PostgresTx extends OptimisticTx<Stored> {
     return this.checked.map(({ kind, key, stored }) => [kind.name, storedKey(key), Number(stored.version)]);
   }
 
-  /** The changes to be stored. They are also added to those that later steps of the trip see. */
-  writes(seenBy: Pending): Write[] {
-    if (this.changes.length === 0) return this.#logged;
-    const version = this.serial();
-    seenBy.add(this.changes, version);
+  /** The changes to be stored. */
+  writes(): Write[] {
     const changes = this.changes.flatMap((changed): Write[] => {
       const { kind, before, after, entries, isNew, rewritten, appended } = changed;
       const [key, name] = [storedKey(changed.key), storedName(changed.key)];
@@ -122,7 +78,7 @@ export class PostgresTx extends OptimisticTx<Stored> {
       const moved = isDropped || JSON.stringify(was) !== JSON.stringify(is) ? is : null;
       return [
         ...dropped,
-        ['put', kind.name, key, after.text, expires_at, moved, version, name],
+        ['put', kind.name, key, after.text, expires_at, moved, this.#version, name],
         ...(rewritten ? [['rewrite', kind.name, key, rewritten] as const] : []),
         ...(appended.length > 0 ? [['append', kind.name, key, appended] as const] : []),
       ];
@@ -130,45 +86,34 @@ export class PostgresTx extends OptimisticTx<Stored> {
     return [...changes, ...this.#logged];
   }
 
-  /** Whether a number is left for the version of the changed documents. */
-  get hasRoom(): boolean {
-    return this.#serial + 1 < this.#serialsEnd;
-  }
-
   override get hasEffect(): boolean {
     return super.hasEffect || this.#logged.length > 0;
   }
 
-  protected find({ name }: Kind<never, unknown>, key: string): Stored | undefined {
-    return this.#pending.get(name, key)?.after ?? this.#known.document(name, key);
+  protected known({ name }: Kind<never, unknown>, key: string): Stored | undefined {
+    return this.#known.document(name, key);
   }
 
   protected answer<T>(read: Read): Answer<T> | undefined {
     return this.#known.answer<T>(read);
   }
 
-  protected changesSince(_answer: unknown, { name }: Kind<never, unknown>): Changed<Stored>[] {
-    return this.#pending.ofKind(name);
-  }
-
   protected storedItems(kind: Kind<never, unknown>, key: string, start: number): readonly string[] {
-    const pending = this.#pending.get(kind.name, key);
-    const appended = pending?.appended ?? [];
-    if (pending?.rewritten || pending?.isNew) return [...(pending.rewritten ?? []), ...appended].slice(start);
-    const read = createRead('items', kind, key, appended.length > 0 ? Math.min(0, start) : start);
-    const stored = this.ask<readonly string[]>(read)?.value ?? [];
-    const isOutdated =
-      pending !== undefined && pending.before.version !== this.#known.document(kind.name, key)?.version;
-    if (isOutdated) this.miss(read);
-    return appended.length > 0 ? [...stored, ...appended].slice(start) : stored;
+    return this.ask<readonly string[]>(createRead('items', kind, key, start))?.value ?? [];
   }
 
   protected written(kind: Kind<never, unknown>, doc: unknown): Stored {
-    return doc === null ? ABSENT : new Stored('', kind.expires(doc as never), JSON.stringify(doc));
+    if (doc === null) return ABSENT;
+    return new Stored(String(this.#version), kind.expires(doc as never), JSON.stringify(doc));
   }
 
-  protected touched(stored: Stored): Stored {
-    return stored;
+  protected touched({ expires_at, text }: Stored): Stored {
+    return new Stored(String(this.#version), expires_at, text);
+  }
+
+  /** The version of the documents that the step changes. `serial` never returns it. */
+  get #version(): number {
+    return this.#known.serial * SERIALS_MAX;
   }
 }
 

@@ -12,8 +12,6 @@ export class RedisDocument extends Stored {
   /** The number of the trip before which this version may have been unknown. */
   readonly learned: number;
   readonly shared: SharedText | undefined;
-  /** Whether the step that has written this version could not be stored. */
-  isRefused = false;
 
   constructor(
     version: string,
@@ -73,19 +71,15 @@ export class Versions {
 const PREFIX_BYTES = 8;
 const COUNTER_LENGTH = 9;
 
-/**
- * Documents that this process has read or written, by name. They may be outdated, so that a commit has to check their
- * versions. A document that a step has changed is here from the moment when its commit is sent: later steps build on it,
- * and fail if it fails.
- */
+/** Documents that this process has read or written, by name. They may be outdated: a commit has to check their versions. */
 export class Cache {
   /** Sparse indexes that were not empty when they were last read or changed. */
   readonly #filled = new Set<string>();
-  readonly #entries = new Map<string, { stored: RedisDocument; sent: number }>();
+  readonly #entries = new Map<string, RedisDocument>();
   #size = 0;
 
   get(name: string): RedisDocument | undefined {
-    return this.#entries.get(name)?.stored;
+    return this.#entries.get(name);
   }
 
   isFilled(index: string): boolean {
@@ -102,28 +96,15 @@ export class Cache {
     this.#filled.delete(oldest as string);
   }
 
-  /** Notes what a trip has read. A commit that was sent after it is newer. */
-  note(name: string, stored: RedisDocument, trip: number): void {
-    const known = this.#entries.get(name);
-    if (known !== undefined && known.sent > trip) return;
-    this.#set(name, known?.stored.version === stored.version ? known.stored : stored, known?.sent ?? 0);
-  }
-
-  /** Notes what a commit stores that is about to be sent. */
-  write(name: string, stored: RedisDocument, trip: number): void {
-    this.#set(name, stored, trip);
-  }
-
-  /** Forgets a document, if it still is this one. */
-  forget(name: string, stored: RedisDocument | undefined): void {
-    if (stored !== undefined && this.get(name)?.version === stored.version) this.#delete(name);
-  }
-
-  #set(name: string, stored: RedisDocument, sent: number): void {
+  /** Notes what a trip has read or written, unless a later one is known. */
+  note(name: string, found: RedisDocument): void {
+    const known = this.get(name);
+    if (known !== undefined && known.learned > found.learned) return;
+    const stored = known?.version === found.version ? known : found;
     const length = stored.text?.length ?? 0;
     this.#delete(name);
     if (length > ENTRY_MAX) return;
-    this.#entries.set(name, { stored, sent });
+    this.#entries.set(name, stored);
     this.#size += length;
     while (this.#entries.size > ENTRIES_MAX || this.#size > SIZE_MAX) {
       const [oldest] = this.#entries.keys();
@@ -135,7 +116,7 @@ export class Cache {
     const known = this.#entries.get(name);
     if (known === undefined) return;
     this.#entries.delete(name);
-    this.#size -= known.stored.text?.length ?? 0;
+    this.#size -= known.text?.length ?? 0;
   }
 }
 

@@ -1,9 +1,17 @@
 import { StoreUnavailable } from '../../../errors.ts';
-import { LiveSet } from '../../../time/live-map.ts';
 import { Batches } from '../batches.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
-import { createRead, documentName, type Read, type Run, run, untilStored } from '../optimistic-tx.ts';
+import {
+  createRead,
+  documentName,
+  Pending,
+  type Read,
+  type Run,
+  run,
+  runAfter,
+  untilStored,
+} from '../optimistic-tx.ts';
 import { Cache, RedisDocument, Versions } from './cache.ts';
 import type { Changes } from './changes.ts';
 import { type Command, sharedArguments, sized } from './commands.ts';
@@ -27,13 +35,7 @@ interface Attempt {
   readonly work: (tx: Tx) => unknown;
   readonly owners: string[];
   readonly view: View;
-  run: Run<RedisTx>;
-}
-
-/** What an attempt reads in one trip. */
-interface WantedReads {
-  readonly reads: readonly Read[];
-  readonly view: View;
+  readonly run: Run<RedisTx>;
 }
 
 interface RedisKernelParts {
@@ -52,10 +54,8 @@ export class RedisKernel implements Kernel {
   readonly #changes: Changes;
   readonly #cache = new Cache();
   readonly #versions = new Versions();
-  readonly #reads: Batches<WantedReads, Found>;
-  readonly #commits: Batches<Attempt, boolean>;
-  /** What the attempts know that have read something. */
-  readonly #views = new LiveSet<View>();
+  readonly #reads: Batches<readonly Read[], Found>;
+  readonly #commits: Batches<Attempt, Run<RedisTx> | null>;
   /** Documents of steps that are stored, but not durable yet: how many. */
   readonly #unsafe = new Map<string, number>();
   /** The number of the last trip. Trips are answered in their order. */
@@ -72,16 +72,11 @@ export class RedisKernel implements Kernel {
   async step<R>(work: (tx: Tx) => R, options: StepOptions = {}): Promise<R> {
     const owners: string[] = [];
     return untilStored(async () => {
-      const attempt = this.#begin(work, owners);
-      try {
-        await this.#prepare(attempt);
-        const isStored = attempt.run.tx.hasEffect && attempt.run.thrown === null;
-        if (!isStored) return { result: await this.#answer<R>(attempt.run, options) };
-        if (!(await this.#commits.add(attempt))) return null;
-        return { result: await this.#stored<R>(attempt.run, options) };
-      } finally {
-        this.#views.delete(attempt.view);
-      }
+      const attempt = await this.#prepare(work, owners);
+      const isStored = attempt.run.tx.hasEffect && attempt.run.thrown === null;
+      if (!isStored) return { result: await this.#answer<R>(attempt.run, options) };
+      const stored = await this.#commits.add(attempt);
+      return stored && { result: await this.#stored<R>(stored, options) };
     }, RETRIES);
   }
 
@@ -94,7 +89,7 @@ export class RedisKernel implements Kernel {
         view,
         keys.map((key) => createRead('document', of, key)),
         true,
-      ).finally(() => this.#views.delete(view));
+      );
       for (const key of keys) {
         const doc = view.readDoc(of, key);
         if (doc !== null) yield { key, doc: copyOf(doc) as T };
@@ -160,39 +155,34 @@ export class RedisKernel implements Kernel {
     if (this.#connection.lastsAll) await this.#connection.untilDurable();
   }
 
-  #begin(work: (tx: Tx) => unknown, owners: string[]): Attempt {
-    const view = new View(this.#cache, () => this.#connection.now());
-    return { work, owners, view, run: this.#run(work, owners, view) };
-  }
-
-  #run(work: (tx: Tx) => unknown, owners: string[], view: View): Run<RedisTx> {
-    return run(work, new RedisTx(view, owners, () => this.#versions.next()));
+  #run({ work, owners, view }: Omit<Attempt, 'run'>, pending = NO_CHANGES): Run<RedisTx> {
+    return run(work, new RedisTx(view, owners, pending, () => this.#versions.next()));
   }
 
   /**
    * Runs the work until everything that it reads is known. What it reads is checked when it is stored. If there is
    * nothing to store, all of it is read again at one moment.
    */
-  async #prepare(attempt: Attempt): Promise<void> {
-    const { work, owners, view } = attempt;
+  async #prepare(work: (tx: Tx) => unknown, owners: string[]): Promise<Attempt> {
+    const view = new View(this.#cache, () => this.#connection.now());
     const all = new Map<string, Read>();
     for (let trips = 0; trips <= TRIPS_MAX; trips++) {
+      const attempt = { work, owners, view, run: this.#run({ work, owners, view }) };
       const { tx, thrown } = attempt.run;
       const { missing } = tx;
       const isChange = tx.hasEffect && thrown === null;
-      if (missing.length === 0 && view.isFresh !== isChange) return;
+      if (missing.length === 0 && view.isFresh !== isChange) return attempt;
       for (const [id, read] of tx.reads) all.set(id, read);
       // After a trip that has read everything, the cache may know what else the step reads.
       if (view.isFresh) view.isFresh = false;
       else await this.#read(view, isChange ? missing : [...all.values()], !isChange);
-      attempt.run = this.#run(work, owners, view);
     }
     throw new StoreUnavailable(new Error(`what a step reads has changed ${TRIPS_MAX} times`));
   }
 
   /** @param isAll whether nothing that was read before counts any longer */
   async #read(view: View, reads: readonly Read[], isAll: boolean): Promise<void> {
-    const found = await this.#reads.add({ reads, view });
+    const found = await this.#reads.add(reads);
     if (isAll) view.clear();
     view.isFresh = isAll;
     view.note(reads, found);
@@ -225,13 +215,9 @@ export class RedisKernel implements Kernel {
     return copyOf(result) as R;
   }
 
-  async #readAll(wanted: readonly WantedReads[]): Promise<Found[]> {
+  async #readAll(wanted: readonly (readonly Read[])[]): Promise<Found[]> {
     const trip = ++this.#trip;
-    const seen = wanted.map(({ view }) => {
-      this.#views.add(view);
-      return view.seen;
-    });
-    const all = wanted.flatMap(({ reads }) => reads);
+    const all = wanted.flat();
     const shared = all.flatMap((read) => (isShared(read) ? [['p', read.of]] : []));
     const apart = this.#connection.isCluster ? shared : [];
     const together = this.#connection.isCluster ? [] : shared;
@@ -241,68 +227,51 @@ export class RedisKernel implements Kernel {
     ]);
     const texts = [...answers.splice(all.length), ...others.map(([, text]) => text)] as (SharedText | null)[];
     let place = 0;
-    return wanted.map(({ reads }, step) => {
+    return wanted.map((reads) => {
       const found = reads.map((read): FoundRead => {
         const answer = answers[place++];
         return isShared(read) ? { answer, text: texts.shift() ?? null } : { answer };
       });
-      return { now: Number(now), trip, seen: seen[step] as number, found };
+      return { now: Number(now), trip, found };
     });
   }
 
-  /** @returns for each step whether it is stored. Those that are not have to run again. */
-  async #commitAll(attempts: readonly Attempt[]): Promise<boolean[]> {
+  /** @returns the run of each step that is stored; null for those that have to run again. */
+  async #commitAll(attempts: readonly Attempt[]): Promise<(Run<RedisTx> | null)[]> {
     const trip = ++this.#trip;
-    const isReady = attempts.map((attempt) => this.#isReady(attempt) && this.#expect(attempt.run.tx, trip));
-    const sent = attempts.filter((_, place) => isReady[place]).map(({ run }) => run.tx);
-    let replies: Reply[] = [];
-    try {
-      if (sent.length > 0) {
-        const given = sent.flatMap((tx) => this.#buildArguments(tx));
-        [, ...replies] = await this.#connection.run('commit', null, given);
-      }
-    } finally {
-      // Also if it is unknown whether they are stored.
-      for (const [place, tx] of sent.entries()) if (replies[place] !== 1) this.#retract(tx);
-    }
-    for (const [place, tx] of sent.entries()) this.#learn(tx, replies[place], trip);
+    const pending = new Pending<RedisDocument>();
+    const runs = attempts.map((attempt) => this.#runAfter(pending, attempt));
+    const sent = runs.flatMap((one) => (one === null ? [] : [one.tx]));
+    if (sent.length === 0) return runs;
+    const given = sent.flatMap((tx) => this.#buildArguments(tx));
+    const [, ...replies] = await this.#connection.run('commit', null, given);
     const stored = await Promise.all(
-      sent.map(
-        async (tx, place) => replies[place] === 1 && (!this.#connection.isCluster || this.#commitShared(tx)),
-      ),
+      sent.map(async (tx, place) => {
+        this.#learn(tx, replies[place], trip);
+        return replies[place] === 1 && (!this.#connection.isCluster || this.#commitShared(tx));
+      }),
     );
-    return isReady.map((is) => is && stored.shift() === true);
+    return runs.map((one) => (one !== null && stored.shift() === true ? one : null));
   }
 
-  /** Runs the step again if others were sent since, which have changed what it reads. */
-  #isReady(attempt: Attempt): boolean {
-    if (!attempt.run.tx.isCurrent()) attempt.run = this.#run(attempt.work, attempt.owners, attempt.view);
-    const { tx, thrown } = attempt.run;
-    return thrown === null && tx.hasEffect && tx.missing.length === 0;
-  }
-
-  /** From now on, other steps see what this one changes. */
-  #expect(tx: RedisTx, trip: number): true {
-    const { learned, changes } = tx;
-    for (const { kind, key, after, entries } of changes) {
-      if (!kind.shared) this.#cache.write(documentName(kind.name, key), after.at(learned), trip);
+  /** The run of the step after those of earlier steps of the trip; null if it has to run again. */
+  #runAfter(pending: Pending<RedisDocument>, attempt: Attempt): Run<RedisTx> | null {
+    const found = runAfter(pending, attempt.run, () => this.#run(attempt, pending));
+    if (!found?.tx.hasEffect) return null;
+    // Later steps do not take these indexes for empty.
+    for (const { kind, entries } of found.tx.changes)
       if (kind.isSparse)
         for (const [index] of entries) this.#cache.noteIndex(indexKey(kind.name, index), false);
-    }
-    for (const view of this.#views) view.see(changes);
-    return true;
+    return found;
   }
 
-  #retract({ changes }: RedisTx): void {
-    for (const { kind, key, after } of changes) {
-      after.isRefused = true;
-      this.#cache.forget(documentName(kind.name, key), after);
+  /** Notes what a step has stored, or what has kept it from being stored. */
+  #learn({ changes, checked, empty }: RedisTx, reply: Reply | undefined, trip: number): void {
+    if (!Array.isArray(reply)) {
+      for (const { kind, key, after } of changes)
+        if (!kind.shared) this.#cache.note(documentName(kind.name, key), after.at(trip));
+      return;
     }
-  }
-
-  /** Notes what has kept the step from being stored. */
-  #learn({ checked, empty }: RedisTx, reply: Reply | undefined, trip: number): void {
-    if (!Array.isArray(reply)) return;
     for (let place = 0; place < reply.length; place += 2) {
       const number = Number(reply[place]);
       const index = empty[-number - 1];
@@ -310,7 +279,7 @@ export class RedisKernel implements Kernel {
       const { kind, key } = checked[number - 1] ?? {};
       if (kind === undefined || key === undefined || kind.shared) continue;
       const stored = RedisDocument.of(reply[place + 1] as string | null, trip);
-      this.#cache.note(documentName(kind.name, key), stored, trip);
+      this.#cache.note(documentName(kind.name, key), stored);
     }
   }
 
@@ -373,6 +342,7 @@ export class RedisKernel implements Kernel {
   }
 }
 
+const NO_CHANGES = new Pending<RedisDocument>();
 const NO_SHARE = () => 0;
 
 /** How much one trip stores, in characters, and how many documents it changes. */

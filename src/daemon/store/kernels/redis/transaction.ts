@@ -4,13 +4,14 @@ import {
   type Changed,
   createRead,
   OptimisticTx,
+  type Pending,
   type Read,
   SERIALS_MAX,
 } from '../optimistic-tx.ts';
 import { ABSENT, RedisDocument } from './cache.ts';
 import { buildCommands, buildSharedCommand, type Command } from './commands.ts';
 import { indexKey, ringKey } from './keys.ts';
-import type { Known, View } from './view.ts';
+import type { View } from './view.ts';
 
 /** One run of a step on what a view knows. */
 export class RedisTx extends OptimisticTx<RedisDocument> {
@@ -21,17 +22,14 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
   readonly #logged: Command[] = [];
   /** The indexes that must be empty when the step is stored. */
   readonly #empty = new Set<string>();
-  /** The changes of this process that the run has seen. */
-  readonly #seen: number;
   #own: string | null = null;
   #serial: number | null = null;
 
   /** @param version makes the version of the documents that the run changes */
-  constructor(view: View, owners: string[], version: () => string) {
-    super(owners);
+  constructor(view: View, owners: string[], pending: Pending<RedisDocument>, version: () => string) {
+    super(owners, pending);
     this.#view = view;
     this.#version = version;
-    this.#seen = view.seen;
     this.now = view.now;
   }
 
@@ -50,7 +48,7 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
 
   override get missing(): readonly Read[] {
     // An index that was read before a document may have been changed in between, together with the document.
-    const { learned } = this;
+    const learned = this.#learned;
     const outdated = this.#view.isFresh
       ? []
       : [...this.reads.values()].filter(
@@ -61,18 +59,16 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
     return [...super.missing, ...outdated];
   }
 
-  /** The number of the last trip that has read a document of which the step depends. */
-  get learned(): number {
-    return this.checked.reduce((last, { stored }) => Math.max(last, stored.learned), 0);
+  override get visibleChanges(): readonly Changed<RedisDocument>[] {
+    const learned = this.#learned;
+    return this.changes
+      .filter(({ kind }) => !kind.shared)
+      .map((change) => ({ ...change, after: change.after.at(learned) }));
   }
 
-  /** Whether a run would see the same now. */
-  isCurrent(): boolean {
-    const hasIndexes = [...this.reads.values()].some(({ what }) => what !== 'document' && what !== 'serial');
-    if (hasIndexes && this.#view.seen !== this.#seen) return false;
-    return this.checked.every(
-      ({ kind, key, stored }) => kind.shared || this.find(kind, key)?.version === stored.version,
-    );
+  /** The number of the last trip that has read a document of which the step depends. */
+  get #learned(): number {
+    return this.checked.reduce((last, { stored }) => Math.max(last, stored.learned), 0);
   }
 
   get empty(): readonly string[] {
@@ -104,7 +100,7 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
     return (kind.shared ? (found.shared?.doc ?? null) : found.doc) as T | null;
   }
 
-  protected find(kind: Kind<never, unknown>, key: string): RedisDocument | undefined {
+  protected known(kind: Kind<never, unknown>, key: string): RedisDocument | undefined {
     return this.#view.document(kind, key)?.asOf(this.now);
   }
 
@@ -118,16 +114,12 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
     return true;
   }
 
-  protected changesSince(answer: Known<unknown>, kind: Kind<never, unknown>): Changed<RedisDocument>[] {
-    return this.#view.changesSince(answer, kind);
-  }
-
   protected storedItems(kind: Kind<never, unknown>, key: string, start: number): readonly string[] {
     const read = createRead('items', kind, key, start);
     const answer = this.ask<readonly [version: string, items: readonly string[]]>(read);
     if (answer === undefined) return [];
     const [version, items] = answer.value;
-    if (version !== this.stored(kind, key).version) {
+    if (version !== this.known(kind, key)?.version) {
       // Either may be the older one: another process may have changed both since the document was cached.
       this.miss(read);
       this.miss(createRead('document', kind, key));

@@ -1,5 +1,5 @@
 import type { Kind } from '../kernel.ts';
-import { type Answer, type Changed, documentName, type Read, type Row } from '../optimistic-tx.ts';
+import { type Answer, documentName, type Read, type Row } from '../optimistic-tx.ts';
 import { type Cache, RedisDocument } from './cache.ts';
 import { documentKey, documentPrefix, endsKey, indexKey, listKey, originalKey, SERIAL_KEY } from './keys.ts';
 
@@ -24,8 +24,6 @@ export function toArguments({ what, kind, of, n }: Read): (string | number)[] {
 export interface Found {
   readonly now: number;
   readonly trip: number;
-  /** How many changes of this process the attempt had seen when the trip was sent. */
-  readonly seen: number;
   /** For each read, in their order. */
   readonly found: readonly FoundRead[];
 }
@@ -41,12 +39,11 @@ export type SharedText = readonly [text: string, expires_at: number];
 /** The answer to a read, and when it was read. */
 export interface Known<T> extends Answer<T> {
   readonly trip: number;
-  readonly seen: number;
 }
 
 /**
- * What one attempt of a step knows: what its trips have read, and the changes of this process since. With `isFresh`, all
- * of it is of one moment; otherwise documents are those of the cache.
+ * What one attempt of a step knows: what its trips have read. With `isFresh`, all of it is of one moment; otherwise
+ * documents are those of the cache.
  */
 export class View {
   isFresh = false;
@@ -56,7 +53,6 @@ export class View {
   readonly #documents = new Map<string, RedisDocument>();
   readonly #shared = new Map<string, RedisDocument>();
   readonly #answers = new Map<string, Known<unknown>>();
-  readonly #since: Changed<RedisDocument>[] = [];
 
   constructor(cache: Cache, clock: () => number) {
     this.#cache = cache;
@@ -65,22 +61,6 @@ export class View {
 
   get now(): number {
     return this.isFresh ? this.#now : this.#clock();
-  }
-
-  /** How many changes of this process the attempt has seen. */
-  get seen(): number {
-    return this.#since.length;
-  }
-
-  /** Notes what a step of this process stores, from the first trip of the attempt on. */
-  see(changes: readonly Changed<RedisDocument>[]): void {
-    for (const change of changes) if (change.kind.indexes) this.#since.push(change);
-  }
-
-  /** The changes of documents of this kind since an answer, without those that could not be stored. */
-  changesSince({ seen }: Known<unknown>, { name }: Kind<never, unknown>): Changed<RedisDocument>[] {
-    if (this.isFresh) return [];
-    return this.#since.slice(seen).filter(({ kind, after }) => kind.name === name && !after.isRefused);
   }
 
   document(kind: Kind<never, unknown>, key: string): RedisDocument | undefined {
@@ -99,21 +79,21 @@ export class View {
     return this.#answers.get(read.id) as Known<T> | undefined;
   }
 
-  note(reads: readonly Read[], { now, trip, seen, found }: Found): void {
+  note(reads: readonly Read[], { now, trip, found }: Found): void {
     this.#now = now;
     reads.forEach(({ what, kind, of, n, id }, place) => {
       const { answer, text } = found[place] as FoundRead;
       if (what === 'document' && kind !== null) {
         const stored = RedisDocument.of(answer as string | null, trip);
         if (text !== undefined) this.#noteShared(kind, of, stored, text);
-        else this.#noteDocument(documentName(kind.name, of), stored, trip);
+        else this.#noteDocument(documentName(kind.name, of), stored);
         return;
       }
       const value =
         what === 'first' && kind !== null ? this.#noteRows(kind, answer as string[], trip) : answer;
       if (what === 'first' && kind?.isSparse)
         this.#cache.noteIndex(indexKey(kind.name, of), (value as Row<RedisDocument>[]).length === 0);
-      this.#answers.set(id, { value, n, trip, seen });
+      this.#answers.set(id, { value, n, trip });
     });
   }
 
@@ -134,15 +114,15 @@ export class View {
     for (let place = 0; place < found.length; place += 2) {
       const key = originalKey(found[place] as string);
       const stored = RedisDocument.of(found[place + 1] as string, trip);
-      this.#noteDocument(documentName(name, key), stored, trip);
+      this.#noteDocument(documentName(name, key), stored);
       rows.push([key, stored]);
     }
     return rows;
   }
 
-  #noteDocument(name: string, stored: RedisDocument, trip: number): void {
+  #noteDocument(name: string, stored: RedisDocument): void {
     this.#documents.set(name, stored);
-    this.#cache.note(name, stored, trip);
+    this.#cache.note(name, stored);
   }
 
   #noteShared(
