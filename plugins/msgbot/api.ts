@@ -1,17 +1,20 @@
-import type { Api } from 'grammy';
-import { type ChannelScope, jsonObject, readAnswer, retryAfterSeconds } from '../../src/channel/index.ts';
+import {
+  asFields,
+  type ChannelScope,
+  type Fields,
+  jsonObject,
+  readAnswer,
+  retryAfterSeconds,
+} from '../../src/channel/index.ts';
 
 /** Maximum length of an answer, in characters. The platform's answers are much shorter. */
 const ANSWER_MAX = 1_000_000;
-/** Timeout of the library, in seconds. The scope's `fetch` gives up earlier. */
-const TIMEOUT_SECONDS = 15;
 
-/** The platform's API. Every call returns the platform's answer, or throws a `PlatformFailure`. */
+/** The platform's API. */
 export class PlatformApi {
   readonly #scope: ChannelScope;
   readonly #token: string;
   readonly #root: string;
-  #client: Promise<Client> | null = null;
 
   /** @param token token of the bot. Every URL contains it, so no URL is logged or thrown. */
   constructor(scope: ChannelScope, token: string, root: string) {
@@ -20,53 +23,36 @@ export class PlatformApi {
     this.#root = root.replace(/\/+$/, '');
   }
 
-  /** @throws PlatformFailure */
-  async call<T>(work: (api: Api) => Promise<T>): Promise<T> {
-    const client = await this.#connect();
+  /**
+   * Calls a method of the Bot API.
+   * @returns the fields of its result; none if the result is no object
+   * @throws PlatformFailure
+   */
+  async call(method: string, parameters: Fields = {}): Promise<Fields> {
+    const { response, answer } = await this.#post(method, parameters);
+    if (answer?.ok === true) return asFields(answer.result);
+    // The body of the answer may also say how long to wait. It has priority over the header `Retry-After`.
+    const retry_after = retryAfterSeconds(response.headers);
+    if (answer === null)
+      throw new PlatformFailure(response.status, 'the answer is not from the Bot API', { retry_after });
+    const words = this.#withoutToken(answer.description);
+    throw new PlatformFailure(answer.error_code, words, { retry_after, ...answer.parameters });
+  }
+
+  /** Redirects are not followed, because the URL contains the token. */
+  async #post(method: string, parameters: Fields): Promise<{ response: Response; answer: Answer | null }> {
     try {
-      return await work(client.api);
+      const response = await this.#scope.fetch(`${this.#root}/bot${this.#token}/${method}`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(parameters),
+      });
+      return { response, answer: answerIn((await readAnswer(response, ANSWER_MAX)) ?? '') };
     } catch (error) {
-      throw client.toFailure(error);
+      throw unanswered(error);
     }
   }
-
-  #connect(): Promise<Client> {
-    this.#client ??= loadLibrary().then(({ Api, GrammyError, HttpError }) => ({
-      api: new Api(this.#token, {
-        apiRoot: this.#root,
-        timeoutSeconds: TIMEOUT_SECONDS,
-        fetch: this.#fetch as unknown as typeof fetch,
-      }),
-      toFailure: (error) => {
-        if (error instanceof GrammyError) {
-          const { error_code, description, parameters } = error;
-          return new PlatformFailure(error_code, this.#withoutToken(description), parameters);
-        }
-        const cause = error instanceof HttpError ? error.error : error;
-        return cause instanceof PlatformFailure ? cause : unanswered(cause);
-      },
-    }));
-    return this.#client;
-  }
-
-  /**
-   * The `fetch` of the library. It has a timeout, rejects answers that are not from the platform, and does not follow
-   * redirects, because the URL contains the token.
-   */
-  readonly #fetch = async (url: string, { method, headers, body }: RequestInit): Promise<Answer> => {
-    const request: RequestInit = { method: method ?? 'POST', redirect: 'manual' };
-    if (headers) request.headers = headers;
-    if (body) request.body = body;
-    const response = await this.#scope.fetch(url, request);
-    const answer = answerIn((await readAnswer(response, ANSWER_MAX)) ?? '');
-    if (answer?.ok === true) return { json: async () => answer };
-    // The body of the answer may also say how long to wait. It has priority over the header `Retry-After`.
-    const seconds = retryAfterSeconds(response.headers);
-    const asked = seconds === undefined ? {} : { retry_after: seconds };
-    if (answer === null)
-      throw new PlatformFailure(response.status, 'the answer is not from the Bot API', asked);
-    return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
-  };
 
   /** Masks the token in a text. The error page of a proxy may quote the path, which contains the token. */
   #withoutToken(words: string): string {
@@ -75,40 +61,19 @@ export class PlatformApi {
   }
 }
 
-let library: Promise<typeof import('grammy')> | undefined;
-
-/** Loads the platform's library, which only a daemon with this channel needs. */
-export function loadLibrary(): Promise<typeof import('grammy')> {
-  library ??= import('grammy');
-  return library;
-}
-
-interface Client {
-  api: Api;
-  toFailure(error: unknown): PlatformFailure;
-}
-
-/** The part of an answer that is read here. */
-interface BotAnswer {
-  ok?: unknown;
-  error_code?: unknown;
-  description?: unknown;
-  parameters?: object;
-}
-
-/** The part of a response that the library reads. */
-interface Answer {
-  json(): Promise<object>;
-}
+type Answer =
+  | { ok: true; result: unknown }
+  | { ok: false; error_code: number; description: string; parameters: Parameters };
 
 /**
  * Reads an answer of the Bot API: an object with `ok: true`, or with an error code and a description. Returns null for
  * any other text.
  */
-function answerIn(text: string): BotAnswer | null {
-  const answer: BotAnswer = jsonObject(text);
-  if (answer.ok === true) return answer;
-  return typeof answer.error_code === 'number' && typeof answer.description === 'string' ? answer : null;
+function answerIn(text: string): Answer | null {
+  const { ok, result, error_code, description, parameters } = jsonObject(text);
+  if (ok === true) return { ok, result };
+  if (typeof error_code !== 'number' || typeof description !== 'string') return null;
+  return { ok: false, error_code, description, parameters: asFields(parameters) };
 }
 
 /** Kinds of errors of the platform. */
@@ -156,8 +121,8 @@ const REFUSALS: readonly { code: number | readonly [number, number]; words?: Reg
 
 /** `ResponseParameters` of the Bot API. */
 interface Parameters {
-  migrate_to_chat_id?: number;
-  retry_after?: number;
+  migrate_to_chat_id?: unknown;
+  retry_after?: unknown;
 }
 
 /** A failed call. Its message is for operators and contains no secrets. */
@@ -177,7 +142,7 @@ export class PlatformFailure extends Error {
     super(code === null ? words : `${words} (${code})`);
     this.name = 'PlatformFailure';
     const { migrate_to_chat_id, retry_after } = parameters;
-    this.movedTo = Number.isSafeInteger(migrate_to_chat_id) ? migrate_to_chat_id : undefined;
+    this.movedTo = Number.isSafeInteger(migrate_to_chat_id) ? Number(migrate_to_chat_id) : undefined;
     this.retry_after_seconds = typeof retry_after === 'number' && retry_after > 0 ? retry_after : undefined;
     this.refusal = this.movedTo === undefined ? classifyRefusal(code, words) : 'migrated';
     this.platform = classifyPlatform(this.refusal, code);

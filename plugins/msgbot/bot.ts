@@ -89,13 +89,12 @@ export class Bot implements BotName {
     const mayBeAway = this.#scope.simulated;
     this.#askedAt = this.#scope.now();
     try {
-      const me: { id?: unknown; username?: unknown } | null = await this.#api.call((api) => api.getMe());
-      const username = me?.username;
+      const { id, username } = await this.#api.call('getMe');
       if (typeof username !== 'string' || username === '')
         throw new PlatformFailure(null, 'its answer contains no username');
       this.username = username;
       // A simulator of the platform may use another id for the bot.
-      if (Number.isSafeInteger(me?.id)) this.id = Number(me?.id);
+      if (Number.isSafeInteger(id)) this.id = Number(id);
       this.#isMissed = false;
       this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');
       return true;

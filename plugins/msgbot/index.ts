@@ -1,6 +1,6 @@
 import type { ChannelScope, PushChannel, PushPlugin, PushScope } from '../../src/channel/index.ts';
 import { readSecret } from '../../src/channel/index.ts';
-import { loadLibrary, PlatformApi } from './api.ts';
+import { PlatformApi } from './api.ts';
 import { Bot, parseBotId } from './bot.ts';
 import { Receiver } from './receive.ts';
 import { loadRenderer, Sender } from './send.ts';
@@ -90,7 +90,7 @@ function createMsgbot(scope: PushScope): PushChannel {
       },
     ],
     async start() {
-      await Promise.all([loadLibrary(), loadRenderer()]);
+      await loadRenderer();
       if (secret.length < SECRET_MIN)
         scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; use ${SECRET_MIN} characters or more`);
       if (parseBotId(token) === null)

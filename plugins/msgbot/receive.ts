@@ -98,7 +98,7 @@ export class Receiver {
   async #answerPress(query_id: string, text: string | null): Promise<void> {
     try {
       const shown = text === null ? {} : { text, show_alert: true };
-      await this.#api.call((api) => api.answerCallbackQuery(query_id, shown));
+      await this.#api.call('answerCallbackQuery', { callback_query_id: query_id, ...shown });
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
       // No retry is needed: the app stops waiting by itself.

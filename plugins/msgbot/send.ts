@@ -1,7 +1,8 @@
-import type { Api } from 'grammy';
 import {
+  asFields,
   type ChannelText,
   type ClosedQuestion,
+  type Fields,
   type JsonObject,
   type OutgoingReply,
   type PushScope,
@@ -22,8 +23,6 @@ const BEGIN_WITHIN_MS = 40_000;
 const UNDELETED_MAX = 1000;
 /** Maximum number of groups that are remembered because they have a new chat id. */
 const MOVED_MAX = 1000;
-
-type Sending = NonNullable<Parameters<Api['sendMessage']>[2]>;
 
 /** The destination of a text: the `reply_to` that parse.ts makes. */
 interface Target {
@@ -85,16 +84,17 @@ export class Sender {
     if (part === null) return;
     const { text } = part;
     try {
-      await this.#inChat(chat, (at) =>
-        this.#api.call((api) =>
-          text === null
-            ? api.editMessageReplyMarkup(at, message)
-            : api.editMessageText(at, message, text, {
-                parse_mode: 'HTML',
-                link_preview_options: { is_disabled: true },
-              }),
-        ),
-      );
+      await this.#inChat(chat, (chat_id) => {
+        const at = { chat_id, message_id: message };
+        return text === null
+          ? this.#api.call('editMessageReplyMarkup', at)
+          : this.#api.call('editMessageText', {
+              ...at,
+              text,
+              parse_mode: 'HTML',
+              link_preview_options: { is_disabled: true },
+            });
+      });
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
       // An earlier attempt has changed the message.
@@ -104,10 +104,8 @@ export class Sender {
 
   async showTyping(reply_to: JsonObject): Promise<void> {
     const { chat, topic } = readTarget(reply_to);
-    await this.#inChat(chat, (id) =>
-      this.#api.call((api) =>
-        api.sendChatAction(id, 'typing', topic === null ? {} : { message_thread_id: topic }),
-      ),
+    await this.#inChat(chat, (chat_id) =>
+      this.#api.call('sendChatAction', { chat_id, action: 'typing', ...inTopic(topic) }),
     );
   }
 
@@ -135,7 +133,9 @@ export class Sender {
    */
   async #delete(id: string, chat: number, message: number): Promise<ChannelText | null> {
     try {
-      await this.#inChat(chat, (at) => this.#api.call((api) => api.deleteMessage(at, message)));
+      await this.#inChat(chat, (chat_id) =>
+        this.#api.call('deleteMessage', { chat_id, message_id: message }),
+      );
       return null;
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
@@ -154,20 +154,20 @@ export class Sender {
 
   /** @returns the id of the message; null if the platform did not report it */
   async #sendPart({ chat, topic, answers }: Target, part: Part, isFirst: boolean): Promise<string | null> {
-    const sendAs = (text: string, as: Pick<Sending, 'parse_mode'>) =>
-      this.#inChat(chat, (id) =>
-        this.#api.call((api) =>
-          api.sendMessage(id, text, {
-            ...as,
-            ...(part.reply_markup === undefined ? {} : { reply_markup: part.reply_markup }),
-            link_preview_options: { is_disabled: true },
-            ...(topic === null ? {} : { message_thread_id: topic }),
-            // The id of a message in the old chat does not exist in the new chat.
-            ...(isFirst && answers !== null && id === chat
-              ? { reply_parameters: { message_id: answers, allow_sending_without_reply: true } }
-              : {}),
-          }),
-        ),
+    const sendAs = (text: string, as: { parse_mode?: 'HTML' }) =>
+      this.#inChat(chat, (chat_id) =>
+        this.#api.call('sendMessage', {
+          chat_id,
+          text,
+          ...as,
+          ...(part.reply_markup === undefined ? {} : { reply_markup: part.reply_markup }),
+          link_preview_options: { is_disabled: true },
+          ...inTopic(topic),
+          // The id of a message in the old chat does not exist in the new chat.
+          ...(isFirst && answers !== null && chat_id === chat
+            ? { reply_parameters: { message_id: answers, allow_sending_without_reply: true } }
+            : {}),
+        }),
       );
     try {
       return readMessageId(await sendAs(part.text, { parse_mode: 'HTML' }));
@@ -186,7 +186,7 @@ export class Sender {
    * Calls the API for a chat. If a group has become a supergroup, it has a new id, and the call is repeated with that
    * id.
    */
-  async #inChat<T>(chat: number, work: (chat: number) => Promise<T>): Promise<T> {
+  async #inChat(chat: number, work: (chat: number) => Promise<Fields>): Promise<Fields> {
     try {
       return await work(this.#moved.get(chat) ?? chat);
     } catch (error) {
@@ -206,9 +206,13 @@ export class Sender {
 }
 
 /** @param sent the platform's answer, which a gateway may have changed */
-function readMessageId(sent: { message_id?: unknown; chat?: { id?: unknown } } | null): string | null {
-  const [chat, message] = [readId(sent?.chat?.id), readId(sent?.message_id)];
+function readMessageId({ chat: at, message_id }: Fields): string | null {
+  const [chat, message] = [readId(asFields(at).id), readId(message_id)];
   return chat === null || message === null ? null : sentId(chat, message);
+}
+
+function inTopic(topic: number | null): { message_thread_id?: number } {
+  return topic === null ? {} : { message_thread_id: topic };
 }
 
 function readTarget({ chat, topic, answers, deletes, locale }: JsonObject): Target {

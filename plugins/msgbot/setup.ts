@@ -19,10 +19,10 @@ const SET_UP = 'Run `agentd channels setup msgbot --url` with the public address
 export async function register(address: string, api: PlatformApi, secret: string): Promise<SetupOutcome> {
   const url = address + WEBHOOK_PATH;
   try {
-    await api.call((bot) => bot.setWebhook(url, { secret_token: secret, allowed_updates: UPDATES }));
-    const info: Partial<WebhookInfo> | null = await api.call((bot) => bot.getWebhookInfo());
+    await api.call('setWebhook', { url, secret_token: secret, allowed_updates: UPDATES });
+    const info = (await api.call('getWebhookInfo')) as WebhookInfo;
     // A server in the place of the platform (MSGBOT_API_URL) may report nothing.
-    const { url: registered = url, pending_update_count = 0, allowed_updates = [], ip_address } = info ?? {};
+    const { url: registered = url, pending_update_count = 0, allowed_updates = [], ip_address } = info;
     if (registered !== url)
       return {
         outcome: 'failed',
@@ -58,7 +58,7 @@ export async function register(address: string, api: PlatformApi, secret: string
 /** Checks that the platform delivers the updates that the channel reads, and that waiting updates do not pile up. */
 export async function checkRegistration(api: PlatformApi, now: number): Promise<ChannelCheck> {
   try {
-    return judge(await api.call((bot) => bot.getWebhookInfo()), now);
+    return judge((await api.call('getWebhookInfo')) as WebhookInfo, now);
   } catch (error) {
     if (!(error instanceof PlatformFailure)) throw error;
     return {
@@ -69,8 +69,8 @@ export async function checkRegistration(api: PlatformApi, now: number): Promise<
   }
 }
 
-function judge(info: Partial<WebhookInfo> | null, now: number): ChannelCheck {
-  const { url = '', pending_update_count = 0, last_error_date, last_error_message } = info ?? {};
+function judge(info: WebhookInfo, now: number): ChannelCheck {
+  const { url = '', pending_update_count = 0, last_error_date, last_error_message } = info;
   if (url === '')
     return { outcome: 'warning', detail: 'no webhook is registered: nothing arrives', advice: SET_UP };
   if (!URL.parse(url)?.pathname.endsWith(WEBHOOK_PATH))
@@ -103,18 +103,17 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** `getWebhookInfo` (https://core.telegram.org/bots/api#webhookinfo). */
 interface WebhookInfo {
   /** Empty if no webhook is registered. */
-  url: string;
-  pending_update_count: number;
-  ip_address: string;
+  url?: string;
+  pending_update_count?: number;
+  ip_address?: string;
   /** Unix time, in seconds. */
-  last_error_date: number;
-  last_error_message: string;
+  last_error_date?: number;
+  last_error_message?: string;
   /** If absent or empty, the platform sends all updates except a few kinds that the channel does not read. */
-  allowed_updates: readonly string[];
+  allowed_updates?: readonly string[];
 }
 
-function missingUpdates(info: Partial<WebhookInfo> | null): string[] {
-  const { allowed_updates = [] } = info ?? {};
+function missingUpdates({ allowed_updates = [] }: WebhookInfo): string[] {
   return allowed_updates.length === 0
     ? []
     : UPDATES.filter((kind) => kind !== OPTIONAL_UPDATE && !allowed_updates.includes(kind));
@@ -127,8 +126,7 @@ function withoutUpdates(missing: readonly string[]): string {
 /** Asks the platform whether it knows the bot (`getMe`). */
 export async function checkToken(api: PlatformApi): Promise<ChannelCheck> {
   try {
-    const me: { username?: unknown } | null = await api.call((bot) => bot.getMe());
-    const username = me?.username;
+    const { username } = await api.call('getMe');
     if (typeof username !== 'string') throw new PlatformFailure(null, 'its answer contains no username');
     return { outcome: 'ok', detail: `the platform knows the bot @${username}` };
   } catch (error) {

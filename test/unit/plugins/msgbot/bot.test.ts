@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type PlatformApi, PlatformFailure } from '../../../../plugins/msgbot/api.ts';
 import { Bot } from '../../../../plugins/msgbot/bot.ts';
+import { asFields } from '../../../../src/channel/index.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
@@ -20,7 +21,7 @@ function botAt(
   const api = {
     async call() {
       asked.push(Date.now());
-      if (!isThere(asked.length) && early !== undefined) return early;
+      if (!isThere(asked.length) && early !== undefined) return asFields(early);
       if (!isThere(asked.length)) throw new PlatformFailure(502, 'Bad Gateway');
       return me;
     },
