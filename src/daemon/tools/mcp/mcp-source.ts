@@ -155,7 +155,7 @@ export class McpSource implements ToolSource {
     const { clock } = this.#parts;
     return 'url' in server
       ? new HttpTransport({ url: server.url, fetch: this.#listingFetch, clock, listens: true })
-      : new StdioTransport({ ...server, clock, log: this.#log });
+      : new StdioTransport({ ...server, clock, log: this.#log, secrets: this.info.secrets });
   }
 
   /**

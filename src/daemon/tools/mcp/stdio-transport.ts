@@ -2,9 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { Log } from '../../process/log.ts';
+import type { Secret } from '../../settings/secret.ts';
 import { printable } from '../../texts/printable.ts';
 import type { AlarmClock, Clock } from '../../time/clock.ts';
 import { onAbort, within } from '../../time/time-limit.ts';
+import { maskEchoed } from '../downstream/client.ts';
 import { McpFailure } from './failure.ts';
 import {
   InboundMeter,
@@ -33,6 +35,8 @@ interface StdioTransportOptions {
   env: Readonly<Record<string, string>>;
   clock: AlarmClock;
   log: Pick<Log, 'debug'>;
+  /** What no line of the log may show. */
+  secrets: readonly Secret[];
 }
 
 /**
@@ -222,10 +226,13 @@ const MAX_LINES = 100;
 const MAX_CHARACTERS = 1_000;
 
 /**
- * Logs at `debug` what a program writes to its standard error. Long lines are cut, and lines beyond `MAX_LINES` are
- * left out.
+ * Logs at `debug` what a program writes to its standard error, without its secrets. Long lines are cut, and lines beyond
+ * `MAX_LINES` are left out.
  */
-function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<Log, 'debug'> }): void {
+function logStderr(
+  stderr: Readable,
+  { clock, log, secrets }: { clock: Clock; log: Pick<Log, 'debug'>; secrets: readonly Secret[] },
+): void {
   let since = clock.now();
   let lines = 0;
   let left_out = 0;
@@ -233,8 +240,8 @@ function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<L
   stderr.setEncoding('utf8');
   stderr.on('data', (piece: string) => {
     const all = `${rest}${piece}`.split('\n');
-    // Of an incomplete line, only the part that can be logged is kept.
-    rest = (all.pop() ?? '').slice(0, MAX_CHARACTERS + 1);
+    // Of an incomplete line, only a part that may be logged is kept. It is longer, so that no secret in it is cut.
+    rest = (all.pop() ?? '').slice(0, 10 * MAX_CHARACTERS);
     for (const line of all) write(line);
   });
   stderr.on('end', () => {
@@ -254,7 +261,8 @@ function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<L
       return;
     }
     lines++;
-    const shown = printable(line.slice(0, MAX_CHARACTERS));
-    log.debug({ line: line.length > MAX_CHARACTERS ? `${shown}…` : shown }, 'a line of the program');
+    const masked = maskEchoed(line, secrets);
+    const shown = printable(masked.slice(0, MAX_CHARACTERS));
+    log.debug({ line: masked.length > MAX_CHARACTERS ? `${shown}…` : shown }, 'a line of the program');
   }
 }

@@ -122,6 +122,13 @@ describe('an MCP server that is a program', () => {
     expect(test.source.state().withheld[0]?.because).toContain('agentd tools trust docs_search');
   });
 
+  it('cannot write the secrets of its entry into the log', async () => {
+    await start({ SHOP_KEY: 'its own key', MODE: 'careless' }, { secrets: [new Secret('its own key')] });
+    const logged = () => test.lines.filter(({ msg }) => msg === 'a line of the program');
+    await test.until(() => logged().length > 0);
+    expect(logged()).toMatchObject([{ line: 'begins with the key [token]' }]);
+  });
+
   it('ends when the source is stopped, together with the programs that it started', async () => {
     await start({ MODE: 'child' });
     const pid = Number(await resultOf('pid'));
