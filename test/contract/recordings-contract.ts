@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SEALED } from '../../src/daemon/identity/seal.ts';
+import { sessionTag } from '../../src/daemon/session/session.ts';
 import type { RecordingStore } from '../../src/daemon/store/recordings.ts';
 import { ada, aRecording, aSession, aTurn, bob } from './fixtures.ts';
 import { type StoreUnderTest, WANTED } from './store-contract.ts';
@@ -81,13 +82,24 @@ export function describeRecordings(current: () => StoreUnderTest): void {
 
     it('have RECORDINGS_MAX_BYTES together: beyond that, the oldest are deleted', async () => {
       const content = 'x'.repeat(9_000);
-      for (let count = 0; count < 8; count++) {
-        expect(await recordings.keep(aRecording({ turn_id: `t${count}`, content }))).toBe('kept');
-        test.advance(HOUR);
+      const turns = Array.from({ length: 8 }, (_, count) => `t${count}`);
+      const kept: string[][] = [];
+      for (const [count, turn_id] of turns.entries()) {
+        const recording = aRecording({ turn_id, content, provisional: turn_id === 't2' });
+        expect(await recordings.keep(recording)).toBe('kept');
+        // An old recording that is marked late stays old.
+        if (turn_id === 't5') expect(await recordings.mark('t2')).toBe(true);
+        const found = await Promise.all(turns.map(isKept));
+        kept.push(turns.filter((_, index) => found[index]));
+        // The first two are stored in the same hour, but only the first of them has to make room.
+        if (count > 0) test.advance(HOUR);
       }
-      const kept: string[] = [];
-      for (let count = 0; count < 8; count++) if (await isKept(`t${count}`)) kept.push(`t${count}`);
-      expect(kept).toEqual(['t4', 't5', 't6', 't7']);
+      expect(kept.slice(4)).toEqual([
+        ['t1', 't2', 't3', 't4'],
+        ['t2', 't3', 't4', 't5'],
+        ['t3', 't4', 't5', 't6'],
+        ['t4', 't5', 't6', 't7'],
+      ]);
       const large = aRecording({ content: 'x'.repeat(WANTED.recordingsMaxBytes) });
       expect(await recordings.keep(large)).toBe('too_large');
       expect(await isKept('t7')).toBe(true);
@@ -120,9 +132,14 @@ export function describeRecordings(current: () => StoreUnderTest): void {
       await recordings.keep(aRecording({ turn_id: 'as her', users: ['web'], persons: [bob, ada] }));
       await recordings.keep(aRecording({ ...inThread, turn_id: 'his' }));
       await recordings.keep(aRecording({ turn_id: 'elsewhere', platform: 'sms', users: ['ua'] }));
-      expect((await persons.show(USERS)).others.recordings).toBe(2);
+      const ofOneRequest = { request_id: 'r' };
+      await recordings.keep(aRecording({ ...ofOneRequest, turn_id: 'her try', users: ['ua'] }));
+      await recordings.keep(aRecording({ ...ofOneRequest, turn_id: 'his try', users: ['ub'] }));
+      expect((await persons.show(USERS)).others.recordings).toBe(3);
       await persons.erase(USERS);
-      for (const turn_id of ['later', 'with her']) expect(await isKept(turn_id), turn_id).toBe(false);
+      expect((await recordings.find('r'))?.turn_id).toBe('his try');
+      for (const turn_id of ['later', 'with her', 'her try'])
+        expect(await isKept(turn_id), turn_id).toBe(false);
       await persons.erase({ person: ada, link_keys: [] });
       expect(await isKept('as her')).toBe(false);
       for (const turn_id of ['his', 'elsewhere']) expect(await isKept(turn_id), turn_id).toBe(true);
@@ -141,6 +158,9 @@ export function describeRecordings(current: () => StoreUnderTest): void {
       expect(await recordings.keep(aRecording({ ...his, turns: ['new', 'of ada'] }))).toBe('erased');
       expect(await recordings.keep(aRecording({ ...his, turns: ['new', 'of bob'] }))).toBe('kept');
       expect(await recordings.keep(aRecording({ session_id: 'alone', users: ['ua'] }))).toBe('erased');
+      // The session had another id when the run began.
+      const former = { session_id: 'former', session_tag: sessionTag(alone), users: ['ua'] };
+      expect(await recordings.keep(aRecording(former))).toBe('erased');
     });
   });
 }
