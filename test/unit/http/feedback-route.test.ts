@@ -62,6 +62,8 @@ describe('POST /feedback', () => {
     const [stored] = await store.feedback.ofTurns(['nobodys']);
     expect(stored).toMatchObject({ rating: 1, comment: expect.stringMatching(`^${SEALED}`) });
     expect(stored && openComment(seal, stored)).toBe('Well done.');
+    // A comment that is moved to the rating of another turn cannot be read there.
+    expect(stored && openComment(seal, { ...stored, turn_id: 'anas' })).toBeNull();
     expect(await statusOf('nobodys', {}, { rating: -1, comment: null })).toBe(200);
     expect(await store.feedback.ofTurns(['nobodys'])).toMatchObject([{ rating: -1, comment: null }]);
     await rate('nobodys', {}, { rating: -1 });

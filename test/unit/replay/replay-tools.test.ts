@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { RecordedRun, RecordedToolCall } from '../../../src/daemon/agent/recording.ts';
 import { NOT_RECORDED, type ReplayedCall, replayTools } from '../../../src/daemon/replay/replay-tools.ts';
 import { Cancellation } from '../../../src/daemon/time/time-limit.ts';
+import type { ToolAudience } from '../../../src/daemon/tools/tool.ts';
 import { aToolRun, toolOf } from '../../support/tools.ts';
 
 const recordedCall = (tool: string, id: number, result: string): RecordedToolCall => {
@@ -23,6 +24,7 @@ function replay(tool_calls: RecordedToolCall[], live_reads: boolean, members: ob
     named('look', {}),
     named('cancel', { effect: 'write', confirm: 'never' }),
     named('pay', { effect: 'write', confirm: 'always' }),
+    named('recall', { offered: ({ memory_of, shared }: ToolAudience) => memory_of !== null && !shared }),
   ];
   const calls: ReplayedCall[] = [];
   const limit = new Cancellation();
@@ -30,7 +32,7 @@ function replay(tool_calls: RecordedToolCall[], live_reads: boolean, members: ob
   const run = aToolRun({ limit } as never);
   const offered = replayTools(recorded, { tools, run, live_reads }, calls);
   const call = (name: string, id: number) => offered.find((tool) => tool.name === name)?.call({ id });
-  return { call, calls, made, limit };
+  return { call, calls, made, limit, offered: offered.map(({ name }) => name) };
 }
 
 it('gives recorded answers, of several equal calls each the next one, and the last one again', async () => {
@@ -61,6 +63,13 @@ it('makes reads that were not recorded only if it is asked to', async () => {
   const not = replay([], false);
   expect(await not.call('look', 1)).toEqual({ ok: false, message: NOT_RECORDED });
   expect([asked.made, not.made]).toEqual([['look'], []]);
+});
+
+it('offers the memory only if the recorded run was offered it', () => {
+  const tools = [{ name: 'recall' }];
+  expect(replay([], true).offered).toEqual(['look', 'cancel', 'pay']);
+  expect(replay([], true, { tools }).offered).toContain('recall');
+  expect(replay([], true, { tools, given: { shared: true } }).offered).not.toContain('recall');
 });
 
 it('answers no call after the run has ended', async () => {

@@ -151,10 +151,13 @@ describe('get_user with default credentials', () => {
     { status: 200, body: [] },
     { status: 200, body: [BOB] },
     { status: 200, body: [BOB, { ...BOB, id: 'user-3' }] },
+    // Nothing says whose entries these are.
+    { status: 200, body: [{ name: 'Ada' }, { name: 'Bob' }] },
     { status: 200, body: 'no json' },
     { status: 400 },
     { status: 403 },
     { status: 404 },
+    { status: 404, body: { name: 'Ada', status: 'left' } },
     { redirect: 'https://elsewhere.example/' },
     'huge',
   ] as const)('also gives the same answer if the API answers %o', async (how) => {
@@ -162,11 +165,11 @@ describe('get_user with default credentials', () => {
     expect(await ask({ email: ALICE.email }, anonymous(), ['name'])).toEqual(hidden);
   });
 
-  test('reports an outage of the API', async () => {
-    api.misbehave('/users', { status: 503 });
+  test.each([503, 429])('reports an outage of the API: %d', async (status) => {
+    api.misbehave('/users', { status });
     expect(await ask({ email: ALICE.email }, anonymous())).toEqual({
       ok: false,
-      message: 'The business system cannot answer at the moment (status 503).',
+      message: `The business system cannot answer at the moment (status ${status}).`,
     });
   });
 
