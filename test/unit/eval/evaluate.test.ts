@@ -143,6 +143,11 @@ describe('a case fails', () => {
       ),
       [[1, 'canary']],
     ],
+    [
+      'if a result has a canary in JSON within a text',
+      `as: { sub: ada }\nstubs: { shop_listOrders: { json: '{"size":"5\\" wide"}' } }\ncanaries: ['5" wide']\nturns: [{ say: My orders }]`,
+      [[1, 'canary']],
+    ],
   ])('%s', async (_, yaml, expected) => {
     const result = await run(yaml);
     expect(whatFailed(result)).toEqual(expected);
