@@ -120,6 +120,24 @@ describe('a case of a recording', () => {
     expect([yaml.includes('Analytical'), left]).toEqual([false, []]);
   });
 
+  it('has no word of other people and of earlier results, and nothing that was said before sign-in', () => {
+    const look = (result: string) => ({ tool: 'look', args: {}, answer: { ok: true as const, result } });
+    const words = ['UCLARA', 'UDORA', 'UEMIL', 'turn-of-fritz', 'Kestrel', 'Osprey', 'Grace'];
+    const given = {
+      ...{ text: words.join(', '), speaker: 'UCLARA', claimed: { user_name: 'Grace' } },
+      history: [
+        { user: 'My code is hunter', speaker: 'U0X', reply: 'Thanks.', before_sign_in: true as const },
+        { user: 'Which bird?', speaker: 'UDORA', reply: 'A bird.', calls: [look('Kestrel')] },
+      ],
+      confirmed_actions: [{ ...look('Osprey'), summary: 'Look' }],
+    };
+    const run = aRun(given as unknown as Partial<Given>);
+    const { yaml, left } = made(run, recording({ users: ['UEMIL'], turns: ['turn-of-fritz'] }));
+    expect(left).toEqual([]);
+    expect([...words, 'hunter'].filter((word) => yaml.includes(word))).toEqual([]);
+    expect(read(yaml).before).toMatchObject([{ say: 'Which bird?' }]);
+  });
+
   it('replaces in one pass, the longest value first, so that no value of a placeholder is replaced again', () => {
     const results = ['Anna', 'Anna Bell', 'RESULT_A', 'text', '9999'];
     const { yaml, left } = made(
@@ -153,6 +171,14 @@ describe('a case of a recording', () => {
     const { yaml, left } = made(aRun({ text }));
     expect(left).toEqual([]);
     for (const number of ['٠٥٠١٢٣٤٥٦٧', '९८७६५४३२१०', '0501234567']) expect(yaml).not.toContain(number);
+    // In other digits, this number would be infinite.
+    const huge = {
+      tool: 'a',
+      effect: 'read' as const,
+      args: {},
+      answer: { ok: true as const, result: 1e300 },
+    };
+    expect(read(made(aRun({}, [huge])).yaml).recorded).toMatchObject([{ answer: { result: 0 } }]);
   });
 
   it('replaces a name however its accents are written', () => {

@@ -171,6 +171,27 @@ describe('Markdown in the widget', () => {
     );
   });
 
+  it.each([
+    '**a ',
+    '*a ',
+    '__a ',
+    '_a ',
+    '~~a ',
+    '`a ',
+    '``a`b ',
+    '[a](',
+    '![',
+    '<https://',
+    '> ',
+    '- ',
+    '|',
+  ])('needs little time for a long text of %j', (piece) => {
+    const text = piece.repeat(100_000 / piece.length);
+    const began = process.cpuUsage();
+    parseMarkdown(text);
+    expect(process.cpuUsage(began).user / 1000).toBeLessThan(1_000);
+  });
+
   it('never puts a link inside a link', () => {
     fc.assert(
       fc.property(
