@@ -9,6 +9,21 @@ interface Stream {
   text: string;
   readers: ServerResponse[];
   events: number;
+  /** Begins with the first reader. */
+  run: AsyncGenerator<string> | null;
+}
+
+/** The least that a run of an agent is: a generator that has said a word, and waits for something. */
+function beginRun(): AsyncGenerator<string> {
+  const run = speakAndWait();
+  void run.next();
+  void run.next();
+  return run;
+}
+
+async function* speakAndWait(): AsyncGenerator<string> {
+  yield 'Hello. ';
+  await new Promise(() => undefined);
 }
 
 const streams = new Map<string, Stream>();
@@ -23,7 +38,7 @@ const server = createServer((request, response) => {
     request.on('end', () => {
       const { message } = JSON.parse(Buffer.concat(chunks).toString()) as { message: string };
       const stream_id = `sse_${streams.size}`;
-      streams.set(stream_id, { text: message, readers: [], events: 0 });
+      streams.set(stream_id, { text: message, readers: [], events: 0, run: null });
       const body = JSON.stringify({ stream_id });
       response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length });
       response.end(body);
@@ -37,6 +52,7 @@ const server = createServer((request, response) => {
   response.write('id: 2\nevent: text_chunk\ndata: {"text":"Hello. "}\n\n');
   stream.events = 2;
   stream.readers.push(response);
+  stream.run ??= beginRun();
   request.on('close', () => {
     stream.readers = stream.readers.filter((reader) => reader !== response);
   });

@@ -54,7 +54,7 @@ const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
 export const streamMemory: Benchmark = {
   name: 'sse',
   work: 'resident memory of one of 10,000 open streams (`--quick`: 10)',
-  limit: 'node:http, `res.write`',
+  limit: 'node:http, `res.write`, a suspended generator for each stream',
   unit: 'KiB',
   bare: { name: 'bare', round: bareRound(streamPlan) },
   ours: [
