@@ -158,6 +158,9 @@ export function problemOfKeys(keys: Secret): string | null {
     : `has a key (number ${wrong + 1}) that is not 32 bytes in base64`;
 }
 
+/** An interrupted change leaves its unfinished file behind. After this time, ms, the next change deletes that file. */
+const BROKEN_OFF_MS = 10_000;
+
 /** The key file was not changed. The message says why. */
 export class KeyFileUnchanged extends Error {}
 
@@ -187,12 +190,13 @@ export async function changeKeyFile(
     const own = await file.stat();
     if (own.uid !== present.uid || own.gid !== present.gid) await file.chown(present.uid, present.gid);
     await file.sync();
+    if (!(await isAt(next, file))) throw new KeyFileUnchanged(BUSY);
     if (keys.length === 0) {
       await unlink(path);
       await unlink(next);
     } else await rename(next, path);
   } catch (error) {
-    await rm(next, { force: true });
+    if (await isAt(next, file)) await rm(next, { force: true });
     throw error;
   } finally {
     await file.close();
@@ -200,17 +204,41 @@ export async function changeKeyFile(
   await syncDirectory(stateDir);
 }
 
-/** @throws KeyFileUnchanged while another command has the file */
+const BUSY = 'another command is changing the keys; try again in ten seconds';
+
+/** Whether the path still leads to this file: another command takes over what it believes to be interrupted. */
+async function isAt(path: string, file: FileHandle): Promise<boolean> {
+  const own = await file.stat();
+  const found = await lstat(path).catch(() => null);
+  return found?.ino === own.ino && found.mtimeMs === own.mtimeMs;
+}
+
+/** @throws KeyFileUnchanged while another command has the file, or was faster to take over an unfinished one */
 async function openExclusively(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
-    throw new KeyFileUnchanged(
-      `another command is changing the keys, or was interrupted; if none is running, remove ${path}`,
-      { cause },
-    );
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+  try {
+    await removeUnfinished(path);
+    return await open(path, 'wx', 0o600);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw code === 'ENOENT' || code === 'EEXIST' ? new KeyFileUnchanged(BUSY, { cause }) : cause;
+  }
+}
+
+/** Renames the file before it is removed, since only one of several commands can do so. */
+async function removeUnfinished(path: string): Promise<void> {
+  const { mtimeMs } = await lstat(path);
+  // A time in the future is not trusted: the clock was set back.
+  if (Math.abs(Date.now() - mtimeMs) < BROKEN_OFF_MS) throw new KeyFileUnchanged(BUSY);
+  const unfinished = `${path}.${randomBytes(8).toString('hex')}`;
+  await rename(path, unfinished);
+  const removed = await lstat(unfinished);
+  await unlink(unfinished);
+  if (removed.mtimeMs !== mtimeMs) throw new KeyFileUnchanged(BUSY);
 }
 
 /**
