@@ -19,7 +19,6 @@ import type { Cancellation } from '../time/time-limit.ts';
 import { Attempt } from './attempt.ts';
 import { afterFailedRun, failedForGood, isInterruptedTooOften, judgeRun } from './outcome.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
-import type { Admittance } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
 import { type LaterChannel, Sending, type SendingServices } from './sending.ts';
 import type { Typing } from './typing.ts';
@@ -40,13 +39,12 @@ export class Delivery {
   readonly #attempt: Attempt;
   readonly #sending: Sending;
 
-  /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
-  constructor(parts: DeliveryServices, later: LaterChannel, claim: InboxClaim, admitted: Admittance | null) {
+  constructor(parts: DeliveryServices, later: LaterChannel, claim: InboxClaim) {
     this.#services = parts.services;
     this.#typing = parts.typing;
     this.#later = later;
     this.#attempt = new Attempt(parts.services, claim);
-    this.#sending = new Sending(parts, later, this.#attempt, admitted);
+    this.#sending = new Sending(parts, later, this.#attempt);
   }
 
   /** Makes the attempt. Rejects only because of a defect of the program. */

@@ -7,7 +7,7 @@ import { every } from '../time/clock.ts';
 import { LiveSet } from '../time/live-map.ts';
 import { askChannel } from './ask-channel.ts';
 import { Delivery } from './delivery.ts';
-import { type Admittance, PlatformReach } from './platform-reach.ts';
+import { PlatformReach } from './platform-reach.ts';
 import { type LaterChannel, QuestionsBeingSent, SentIds } from './sending.ts';
 import { Typing } from './typing.ts';
 
@@ -163,8 +163,7 @@ export class InboxWorker {
         const room = { run: this.#countRoom('run'), send: this.#countRoom('send') };
         const idle = this.#claims.size === 0;
         const taken = await this.#services.store.inbox.take(this.#names, { ...room, idle });
-        for (const claim of taken.claims)
-          this.#begin(claim, claim.message.state === 'replied' ? 'free' : null);
+        for (const claim of taken.claims) this.#begin(claim);
         const { away } = this.#reachableNow(this.reach.note(taken.outages));
         if (!taken.interrupted) await Promise.all(away.map((outage) => this.#probe(outage)));
       }
@@ -182,20 +181,18 @@ export class InboxWorker {
   }
 
   /** If a probe is due, sends one message to a platform that cannot be reached. */
-  async #probe({ platform }: Outage): Promise<void> {
-    const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
-    if (due === null || due > this.#services.clock.now()) return;
-    if ((await this.reach.admit(platform)) !== 'probe') return;
+  async #probe({ platform, probe_at }: Outage): Promise<void> {
+    if (probe_at > this.#services.clock.now()) return;
     for (const which of ['fresh', 'interrupted'] as const) {
       const [claim] = await this.#services.store.inbox.claim('send', [platform], 1, which);
-      if (claim !== undefined) return this.#begin(claim, 'probe');
+      if (claim !== undefined) return this.#begin(claim);
     }
   }
 
-  #begin(claim: InboxClaim, admitted: Admittance | null): void {
+  #begin(claim: InboxClaim): void {
     const later = this.#channels.get(claim.message.platform);
     if (!later) throw new Error(`claimed a message of ${claim.message.platform}, which is not active`);
-    const lane = this.#lanes[admitted === null ? 'run' : 'send'];
+    const lane = this.#lanes[claim.message.state === 'replied' ? 'send' : 'run'];
     lane.active++;
     this.#claims.add(claim);
     const services = {
@@ -205,7 +202,7 @@ export class InboxWorker {
       questions: this.questions,
       sentIds: this.sentIds,
     };
-    const delivery = new Delivery(services, later, claim, admitted);
+    const delivery = new Delivery(services, later, claim);
     // The claim may have arrived after the worker was paused.
     const attempt = (this.#taking ? delivery.make() : delivery.giveBack())
       .catch((error: unknown) => this.#brokeOff(claim, error))
