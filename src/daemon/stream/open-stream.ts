@@ -17,7 +17,6 @@ import {
   refuseForeignPage,
 } from './admit-reader.ts';
 import { numbered, started } from './events.ts';
-import { enterReader } from './readers.ts';
 import { runStream } from './run-stream.ts';
 import { StopRequest } from './stop-stream.ts';
 import type { StreamServices } from './stream-services.ts';
@@ -48,7 +47,7 @@ export async function openStream(
   try {
     const admitted = await admitReader(services, stream, request, { tokens, after });
     const signedIn = admitted.validated?.verdict.valid === true;
-    leave = enterReader(services.readers, request, {
+    leave = services.readers.enter(request, {
       stream_id,
       signedIn,
       maxPerClient: max_readers_per_client,

@@ -9,12 +9,10 @@ const RETRY_AFTER_SECONDS = 10;
 /** Maximum number of open readers of one client address, unless the channel sets a different number. */
 const READERS_PER_CLIENT = 256;
 
-/** A client that wants to read a stream. */
+/** A request to read a stream. */
 export interface NewReader {
   stream_id: string;
-  /** The client address that is counted. An IPv6 address is shortened to its /64 prefix. */
-  address: string;
-  maxPerClient: number;
+  maxPerClient: number | undefined;
   /**
    * Whether the client brought a valid token. Such a client is not limited, so that anonymous readers of a person's
    * stream cannot keep that person from reading it.
@@ -36,12 +34,16 @@ export class Readers {
   }
 
   /**
-   * Counts a reader.
+   * Counts a request as a reader until it is ended or its client disconnects. A HEAD request is not counted.
    * @returns a function to call when the reader has left; calling it again has no effect.
    * @throws `too_many_readers`
    */
-  enter({ stream_id, address, maxPerClient, signedIn }: NewReader): () => void {
-    if (signedIn) return () => undefined;
+  enter(
+    request: Pick<ChannelRequest, 'method' | 'address' | 'signal'>,
+    { stream_id, signedIn, maxPerClient = READERS_PER_CLIENT }: NewReader,
+  ): () => void {
+    const { method, address } = request;
+    if (signedIn || method === 'HEAD') return () => undefined;
     if (this.#perStream.of(stream_id) >= READERS_PER_STREAM)
       throw tooMany(`This stream has ${READERS_PER_STREAM} open readers already.`);
     if (this.#perClient.of(address) >= maxPerClient)
@@ -49,31 +51,15 @@ export class Readers {
     this.#perStream.add(stream_id, 1);
     this.#perClient.add(address, 1);
     let reads = true;
-    return () => {
+    const leave = () => {
       if (!reads) return;
       reads = false;
       this.#perStream.add(stream_id, -1);
       this.#perClient.add(address, -1);
     };
+    request.signal.addEventListener('abort', leave, { once: true });
+    return leave;
   }
-}
-
-/**
- * Counts the request as a reader until it is ended or its client disconnects. A HEAD request is not counted.
- * @throws `too_many_readers`
- */
-export function enterReader(
-  readers: Readers,
-  request: ChannelRequest,
-  {
-    maxPerClient = READERS_PER_CLIENT,
-    ...reader
-  }: Pick<NewReader, 'stream_id' | 'signedIn'> & { maxPerClient: number | undefined },
-): () => void {
-  if (request.method === 'HEAD') return () => undefined;
-  const leave = readers.enter({ ...reader, maxPerClient, address: request.address });
-  request.signal.addEventListener('abort', leave, { once: true });
-  return leave;
 }
 
 class Counts {
