@@ -10,45 +10,18 @@ import type { Answering, Deduplicated, Guarded, Identified, Numbered } from './t
 type Uses = Pick<Services, 'store' | 'claims' | 'log' | 'seal'>;
 
 /**
- * Checks whether this message was answered before (agentd-service(7), "Idempotency-Key").
+ * Checks whether this message was answered before (agentd-service(7), "Idempotency-Key"); or, if it is the message of a
+ * stream, whether it was answered in another way since it was sent.
  *
- * Checks and claims the key that the client sent. Adds `key`, null if the client sent none. If there is an answer
- * already, ends the turn with it. Throws `duplicate_in_progress` while the first request runs, and
- * `idempotency_key_reused` if the first request had a different body.
+ * Checks and claims the key that the client sent, or with which the stream was stored, whoever has opened it. Adds `key`,
+ * null if the client sent none. If there is an answer already, ends the turn with it. Throws `duplicate_in_progress`
+ * while the first request runs, and `idempotency_key_reused` if the first request had a different body.
  */
-export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
+export const deduplicate: Step<Answering & Identified & Partial<Numbered>, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',
   run(turn, services: Uses, line) {
-    const key = toIdempotencyKey(turn);
-    if (key !== null) return claimNewKey(key, turn, services, line);
-    line.reason = 'no_key';
-    return { key: null };
-  },
-};
-
-/** Claims the key of a message that is not the message of a stream. */
-async function claimNewKey(
-  key: string,
-  turn: Answering & Identified,
-  services: Uses,
-  line: StepLine,
-): Promise<Deduplicated | Ended<StoredAnswer>> {
-  const stream = await services.store.streams.findByKey(key);
-  if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
-  return claimKey(key, turn, services, line);
-}
-
-/**
- * Checks whether the message of this stream was answered in another way after it was sent, for example in the response
- * to a repeat of the message (agentd-service(7), "Idempotency-Key").
- *
- * Claims the key of the stream. Adds `key`, null if the stream has none. If there is an answer already, ends the turn
- * with it. Throws `duplicate_in_progress` while the message is being answered in another way.
- */
-export const deduplicateRun: Step<Answering & Identified & Numbered, Deduplicated, StoredAnswer> = {
-  name: 'deduplicate',
-  run(turn, services: Uses, line) {
-    if (turn.idempotency_key !== null) return claimKey(turn.idempotency_key, turn, services, line);
+    const { idempotency_key = toIdempotencyKey(turn) } = turn;
+    if (idempotency_key !== null) return claimKey(idempotency_key, turn, services, line);
     line.reason = 'no_key';
     return { key: null };
   },
@@ -88,10 +61,12 @@ export const deduplicateStream: Step<Starting & Identified, Numbered, StartedStr
  */
 async function claimKey(
   key: string,
-  turn: Answering & Identified & Partial<Guarded>,
+  turn: Answering & Identified & Partial<Guarded & Numbered>,
   { store, claims, log }: Uses,
   line: StepLine,
 ): Promise<Deduplicated | Ended<StoredAnswer>> {
+  const stream = turn.idempotency_key === undefined ? await store.streams.findByKey(key) : null;
+  if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
   const state = await store.idempotency.claim(key, fingerprint(turn.message));
   if (state.outcome !== 'new') {
     const answer = firstAnswer(state, turn, personFrom(turn.credential), { log });

@@ -1,7 +1,7 @@
 import { authorizeSender } from './authorize-sender.ts';
 import { chooseAgent } from './choose-agent.ts';
 import { createStream, type Starting } from './create-stream.ts';
-import { deduplicate, deduplicateRun, deduplicateStream } from './deduplicate.ts';
+import { deduplicate, deduplicateStream } from './deduplicate.ts';
 import { findAction } from './find-action.ts';
 import { guard, guardedOnArrival } from './guard.ts';
 import { identifyByLink } from './identify-by-link.ts';
@@ -49,7 +49,7 @@ export const openStream = Sequence.start<Starting>()
 /** The same message after its stream was opened. */
 export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(identifyByToken) //   the token may be a different one now
-  .step(deduplicateRun) //    if it was answered in another way, gives the same answer again
+  .step(deduplicate) //       if it was answered in another way, gives the same answer again
   .step(authorizeSender)
   .step(guardedOnArrival)
   .step(lockSession)

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { deduplicate, deduplicateRun } from '../../../src/daemon/message/deduplicate.ts';
+import { deduplicate } from '../../../src/daemon/message/deduplicate.ts';
 import { toIdempotencyKey, turnKey } from '../../../src/daemon/message/keys.ts';
 import type { KeyClaim } from '../../../src/daemon/store/claims/claims.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims/claims.ts';
@@ -138,12 +138,12 @@ describe('deduplicate', () => {
 describe('deduplicate, for the run of a stream', () => {
   it('claims the key with which the stream was stored, regardless of who opened the stream', async () => {
     const opened = { ...withKey('k', 'Hello', signedIn('ada')), idempotency_key: 'of-the-stream' };
-    const { turn } = await runStep(world, deduplicateRun, opened);
+    const { turn } = await runStep(world, deduplicate, opened);
     expect(turn.key?.key).toBe('of-the-stream');
   });
 
   it('claims nothing if the stream has no key', async () => {
-    const { turn, line } = await runStep(world, deduplicateRun, { ...withKey('k'), idempotency_key: null });
+    const { turn, line } = await runStep(world, deduplicate, { ...withKey('k'), idempotency_key: null });
     expect([turn.key, line.reason]).toEqual([null, 'no_key']);
   });
 });
