@@ -169,7 +169,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'stale-append': {
     says: 'events are added to a stream under a claim that has ended',
-    seed: 15,
+    seed: 79,
     shows: /under a claim that has ended|the store rejects streams\.append/,
     changes: [
       {
@@ -233,7 +233,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       {
         file: 'src/daemon/inbox/sending.ts',
         from: 'await this.#inTime(() => channel.send({ ...completed, reply_to }));',
-        to: "await this.#services.store.inbox.settle(this.#attempt.claim, { kind: 'sent' });\n    await this.#inTime(() => channel.send({ ...completed, reply_to }));",
+        to: "await this.#parts.services.store.inbox.settle(this.#attempt.claim, { kind: 'sent' });\n    await this.#inTime(() => channel.send({ ...completed, reply_to }));",
       },
     ],
   },
