@@ -32,14 +32,6 @@ interface Lane {
   active: number;
 }
 
-/** The platforms to which texts can and cannot be sent now. */
-interface Reachable {
-  /** Platforms that can be reached. */
-  near: readonly string[];
-  /** Platforms that cannot be reached. */
-  away: readonly Outage[];
-}
-
 /**
  * Takes messages from the inbox and makes an attempt at each of them: one at a time in each queue, and different queues
  * in parallel. AGENT_CONCURRENCY limits the runs. `enqueue` wakes the worker, which also polls for messages that have
@@ -163,9 +155,9 @@ export class InboxWorker {
         const room = { run: this.#countRoom('run'), send: this.#countRoom('send') };
         const idle = this.#claims.size === 0;
         const taken = await this.#services.store.inbox.take(this.#names, { ...room, idle });
+        this.reach.note(taken.outages);
         for (const claim of taken.claims) this.#begin(claim);
-        const { away } = this.#reachableNow(this.reach.note(taken.outages));
-        if (!taken.interrupted) await Promise.all(away.map((outage) => this.#probe(outage)));
+        if (!taken.interrupted) await Promise.all(taken.outages.map((outage) => this.#probe(outage)));
       }
     } catch (error) {
       // The next poll tries again.
@@ -182,7 +174,7 @@ export class InboxWorker {
 
   /** If a probe is due, sends one message to a platform that cannot be reached. */
   async #probe({ platform, probe_at }: Outage): Promise<void> {
-    if (probe_at > this.#services.clock.now()) return;
+    if (!this.#channels.has(platform) || probe_at > this.#services.clock.now()) return;
     for (const which of ['fresh', 'interrupted'] as const) {
       const [claim] = await this.#services.store.inbox.claim('send', [platform], 1, which);
       if (claim !== undefined) return this.#begin(claim);
@@ -245,7 +237,9 @@ export class InboxWorker {
   /** When the next message that may be processed is due; null if there is none. */
   async #nextDueAt(): Promise<number | null> {
     const { inbox } = this.#services.store;
-    const { near, away } = await this.#reachable();
+    const outages = await this.reach.outages();
+    const near = this.#names.filter((name) => !outages.has(name));
+    const away = this.#names.flatMap((name) => outages.get(name) ?? []);
     const probes = away.map(async ({ platform, probe_at }) => {
       const due = await inbox.nextDueAt('send', [platform]);
       return due === null ? null : Math.max(due, probe_at);
@@ -257,15 +251,6 @@ export class InboxWorker {
     ]);
     const known = times.filter((time) => time !== null);
     return known.length === 0 ? null : Math.min(...known);
-  }
-
-  async #reachable(): Promise<Reachable> {
-    return this.#reachableNow(await this.reach.outages());
-  }
-
-  #reachableNow(outages: ReadonlyMap<string, Outage>): Reachable {
-    const away = this.#names.flatMap((name) => outages.get(name) ?? []);
-    return { near: this.#names.filter((name) => !outages.has(name)), away };
   }
 
   async #reap(): Promise<void> {
