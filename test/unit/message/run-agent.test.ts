@@ -287,6 +287,17 @@ describe('run-agent', () => {
     expect(turn.trace.lines.at(-1)).toMatchObject({ verdict: 'failed', reason });
   });
 
+  it('fails with the wait that the runtime requests before the next run', async () => {
+    // biome-ignore lint/correctness/useYield: it fails before it says anything
+    run = async function* () {
+      throw Object.assign(new Error('busy'), { passing: true, retryAfterSeconds: 120 });
+    };
+    await expect(runStep(world, runAgent, resolved())).rejects.toMatchObject({
+      code: 'agent_failed',
+      retryAfter: 120,
+    });
+  });
+
   it('fails if the runtime ends without any text', async () => {
     run = async function* () {
       yield ' ';

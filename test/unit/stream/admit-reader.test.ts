@@ -3,7 +3,11 @@ import type { ChannelRequest } from '../../../src/channel/index.ts';
 import { type PersonKey, personKey, type TokenVerdict } from '../../../src/daemon/identity/identity.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
 import type { StreamRecord } from '../../../src/daemon/store/streams.ts';
-import { type AdmittedReader, admitReader } from '../../../src/daemon/stream/admit-reader.ts';
+import {
+  type AdmittedReader,
+  admitReader,
+  refuseForeignPage,
+} from '../../../src/daemon/stream/admit-reader.ts';
 
 /* agentd-message(7), "Whose stream it is". */
 
@@ -30,6 +34,7 @@ interface Case {
   session?: { session_id: string; owner: PersonKey } | null;
   cookies?: string[];
   query?: string;
+  method?: string;
   after?: number;
   /** SSE_REQUIRE_TOKEN */
   required?: boolean;
@@ -41,6 +46,7 @@ function admit({
   session = null,
   cookies = [],
   query,
+  method = 'GET',
   after = 0,
   required = false,
 }: Case): Promise<AdmittedReader> {
@@ -57,7 +63,7 @@ function admit({
     },
   } as unknown as StreamRecord;
   const tokens = { ambient: cookies, explicit: query, required };
-  const request = { method: 'GET', id: 'r', headers: {} } as ChannelRequest;
+  const request = { method, id: 'r', headers: {} } as ChannelRequest;
   return admitReader(services, record, request, { tokens, after });
 }
 const code = (of: Case) =>
@@ -75,6 +81,15 @@ describe('a stream whose message says “signed out”', () => {
       claimant: { owner: null, reader: null },
     });
   });
+});
+
+it.each<Case>([
+  {},
+  { start: { cookie_person: BOB } },
+  { stream: { token: 'wrong' }, start: { token_given: true } },
+])('a cookie does not act for a person whose message did not come with it: %j', async (of) => {
+  const { token, claimant } = await admit({ ...of, cookies: ['ada'] });
+  expect([token, claimant.owner]).toEqual([of.stream?.token, null]);
 });
 
 describe('a stream in a session with an owner', () => {
@@ -112,10 +127,28 @@ describe('a stream with a reader', () => {
     expect(await code({ stream, start: { cookie_person: ADA }, cookies: ['ada'] })).toBe('admitted');
   });
 
-  it('can be resumed with a token that has expired since only if it is the reader’s', async () => {
-    expect(await code({ stream, query: 'bob-late', after: 1 })).toBe('forbidden');
-    expect(await code({ stream, query: 'ada-late', after: 1 })).toBe('admitted');
-  });
+  it.each<Case>([{}, { query: 'bob' }, { query: 'wrong' }, { cookies: ['bob'] }])(
+    'can be neither read, resumed nor stopped without a token of the reader: %j',
+    async (tokens) => {
+      const requests = [{}, { after: 1 }, { method: 'DELETE' }];
+      for (const request of requests) expect(await code({ stream, ...tokens, ...request })).toBe('forbidden');
+      for (const request of requests)
+        expect(await code({ stream, query: 'ada', ...request })).toBe('admitted');
+    },
+  );
+
+  it.each([
+    [{ query: 'ada-late', after: 1 }, 'admitted'],
+    [{ query: 'bob-late', after: 1 }, 'forbidden'],
+    [{ query: 'ada-late' }, 'forbidden'],
+    [{ query: 'ada-late', after: 1, method: 'DELETE' }, 'forbidden'],
+    [{ query: 'ada-late', after: 1, start: { accepted_at: POSTED + 1 } }, 'forbidden'],
+  ])(
+    'can be resumed, but neither read from the start nor stopped, with a token of the reader that has expired since: %j',
+    async (of, expected) => {
+      expect(await code({ stream, ...of })).toBe(expected);
+    },
+  );
 });
 
 it('a token that was refused with the message is not validated again, but another one is', async () => {
@@ -146,3 +179,35 @@ it.each<[of: Case, expected: string]>([
     expect(await code(of)).toBe('admitted');
   },
 );
+
+describe('a request for a stream', () => {
+  const SITE = 'https://shop.example';
+  const judged = (headers: Record<string, string>) => () =>
+    refuseForeignPage(
+      { headers },
+      { ambient: 'cookie' in headers ? ['x'] : [] },
+      { WEBCHAT_ALLOWED_ORIGINS: [SITE] },
+    );
+  const fetched = (mode: string, site: string) => ({ 'sec-fetch-mode': mode, 'sec-fetch-site': site });
+
+  it.each<[what: string, headers: Record<string, string>]>([
+    ['a link', fetched('navigate', 'cross-site')],
+    ['a link on the same origin', fetched('navigate', 'same-origin')],
+    ['an address that somebody typed', fetched('navigate', 'none')],
+    ['an image', fetched('no-cors', 'cross-site')],
+    ['a script of a sibling host', fetched('cors', 'same-site')],
+    ['a script of a foreign site', { ...fetched('cors', 'cross-site'), origin: 'https://evil.example' }],
+    ['a page of an old browser', { cookie: 'jwt_token=x', accept: 'text/html,*/*' }],
+  ])('is refused if it comes from %s', (_what, headers) => {
+    expect(judged(headers)).toThrow(expect.objectContaining({ code: 'forbidden' }));
+  });
+
+  it.each<[what: string, headers: Record<string, string>]>([
+    ['a script of the same origin', fetched('cors', 'same-origin')],
+    ['a script of an allowed origin', { ...fetched('cors', 'cross-site'), origin: SITE }],
+    ['a program', {}],
+    ['a program that accepts HTML', { accept: 'text/html' }],
+  ])('is not refused if it comes from %s', (_what, headers) => {
+    expect(judged(headers)).not.toThrow();
+  });
+});

@@ -4,7 +4,7 @@ import { readMessage, readToken } from '../../../../src/channel/read-message.ts'
 
 /** The route of messages, with settings of the channel. Each conversation ends with this event. */
 async function messageRoute(event: object = {}, settings: object = {}) {
-  const path = '/webchat/message';
+  const path = '/api/chat';
   const scope = {
     settings: { WEBCHAT_WEBHOOK_PATH: path, ...settings },
     readToken,
@@ -52,6 +52,12 @@ it('is answered with the reply, its id, and whether it is the first answer again
       metadata: { platform: 'webchat', user_id: 'u', message_id: 'm1' },
     },
   });
+});
+
+it('is served at WEBCHAT_WEBHOOK_PATH only', async () => {
+  const { paths } = await messageRoute();
+  expect(paths).toContain('/api/chat');
+  expect(paths).not.toContain('/webchat/message');
 });
 
 it('is beside the page only if that is set', async () => {
