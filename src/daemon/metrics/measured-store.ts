@@ -45,14 +45,13 @@ export function createGauges(services: Counted): Gauges {
 }
 
 type Method = (...args: unknown[]) => unknown;
-type Measure = (operation: string, owner: object, method: Method) => Method;
 
 /** Methods of the store itself that are measured. */
 const MEASURED = ['beginTurn', 'commitTurn'];
 
 /** Wraps a store, to report to the metrics how long each operation took and whether it failed. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
-  const measure: Measure = (operation, owner, method) => {
+  const measured = (operation: string, owner: object, method: Method): Method => {
     return (...args) => {
       const began = performance.now();
       const ended = (error?: unknown) =>
@@ -62,58 +61,24 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
       return result;
     };
   };
-  const ports = new Map<string, object | null>(
-    STORE_PORTS.map((port) => [port, measuredPort(port, store[port], measure)]),
-  );
-  return createFacade(store, (name, value) => {
-    if (ports.has(name)) return ports.get(name);
-    if (typeof value !== 'function') return value;
-    const method = value as Method;
-    return MEASURED.includes(name) ? measure(name, store, method) : method.bind(store);
+  const withMeasured = <Owner extends object>(owner: Owner, names: readonly string[], prefix = ''): Owner => {
+    const methods = names.map((name) => {
+      const method = Reflect.get(owner, name) as Method;
+      return [name, measured(prefix + name, owner, method)];
+    });
+    return { ...owner, ...Object.fromEntries(methods) };
+  };
+  const ports = STORE_PORTS.flatMap((port) => {
+    const owner = store[port];
+    return owner === null ? [] : [[port, withMeasured(owner, methodNames(owner), `${port}.`)]];
   });
+  return { ...withMeasured(store, MEASURED), ...Object.fromEntries(ports) };
 }
 
-function measuredPort(port: string, owner: object | null, measure: Measure): object | null {
-  if (owner === null) return null;
-  return createFacade(owner, (name, value) =>
-    typeof value === 'function' ? measure(`${port}.${name}`, owner, value as Method) : value,
-  );
-}
-
-/**
- * An object with the members of `owner`, some of them replaced. It is a plain object, since a `Proxy` has a cost at
- * each access. Members that are not replaced are read from `owner` each time. Backends are classes that may have
- * private members, so a method must be called on `owner`.
- */
-function createFacade<Owner extends object>(
-  owner: Owner,
-  replace: (name: string, value: unknown) => unknown,
-): Owner {
-  const facade = {};
-  for (const name of memberNames(owner)) {
-    const read = () => Reflect.get(owner, name);
-    const value = read();
-    const replaced = replace(name, value);
-    Object.defineProperty(
-      facade,
-      name,
-      value === replaced ? { get: read, enumerable: true } : { value: replaced, enumerable: true },
-    );
-  }
-  return facade as Owner;
-}
-
-/** The names of an object's own members and of its inherited members. */
-function memberNames(owner: object): Set<string> {
-  const names = new Set<string>();
-  for (
-    let level: object | null = owner;
-    level !== null && level !== Object.prototype;
-    level = Object.getPrototypeOf(level)
-  )
-    for (const name of Object.getOwnPropertyNames(level)) names.add(name);
-  names.delete('constructor');
-  return names;
+/** The names of a port's methods. The port of memories may be an object of a class. */
+function methodNames(port: object): string[] {
+  const names = [...Object.keys(port), ...Object.getOwnPropertyNames(Object.getPrototypeOf(port))];
+  return names.filter((name) => !(name in Object.prototype) && typeof Reflect.get(port, name) === 'function');
 }
 
 /**

@@ -260,31 +260,6 @@ describe('a measured store', () => {
     expect([...STORE_PORTS].sort()).toEqual(ports.filter((name) => !UNMEASURED.includes(name)).sort());
   });
 
-  it('has all members of the store, including inherited ones, with their current values', async () => {
-    class Inherited {
-      #state = 'open';
-      get state() {
-        return this.#state;
-      }
-      async close() {
-        this.#state = 'closed';
-      }
-    }
-    class Backend extends Inherited {
-      sessions = new Inherited();
-    }
-    const ports = Object.fromEntries(STORE_PORTS.map((name) => [name, null]));
-    const backend = Object.assign(new Backend(), { ...ports, sessions: new Inherited() });
-    const measured = measuredStore(backend as unknown as Store, metrics) as unknown as typeof backend;
-    for (const inherited of [measured, measured.sessions]) {
-      expect(inherited.state).toBe('open');
-      await inherited.close();
-      expect(inherited.state).toBe('closed');
-    }
-    expect(await sample('agentd_store_duration_seconds_count{operation="sessions.close"}')).toBe(1);
-    expect(await sample('agentd_store_duration_seconds_count{operation="close"}')).toBeUndefined();
-  });
-
   it('lists an operation only after it was called', async () => {
     const store = openMemoryStore(new MemoryState(), { clock: systemClock });
     const measured = measuredStore(store, metrics);
