@@ -5,6 +5,7 @@ import {
   jsonObject,
   readAnswer,
   retryAfterSeconds,
+  whyUnanswered,
 } from '../../src/channel/index.ts';
 
 /** Maximum length of an answer, in characters. The platform's answers are much shorter. */
@@ -50,7 +51,7 @@ export class PlatformApi {
       });
       return { response, answer: answerIn((await readAnswer(response, ANSWER_MAX)) ?? '') };
     } catch (error) {
-      throw unanswered(error);
+      throw new PlatformFailure(null, whyUnanswered(error));
     }
   }
 
@@ -152,19 +153,6 @@ export class PlatformFailure extends Error {
   get isFinal(): boolean {
     return this.refusal !== 'rate' && this.refusal !== 'outage';
   }
-}
-
-/**
- * A call without an answer. The error is dropped, because it may contain the URL, and the URL contains the token.
- * @param error error of `fetch`
- */
-function unanswered(error: unknown): PlatformFailure {
-  const { name, cause } = error instanceof Error ? error : new Error();
-  if (name === 'TimeoutError' || name === 'AbortError')
-    return new PlatformFailure(null, 'it did not answer in time');
-  const code = (cause as { code?: unknown } | undefined)?.code;
-  const isPlain = typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code);
-  return new PlatformFailure(null, `it cannot be reached${isPlain ? ` (${code})` : ''}`);
 }
 
 function classifyPlatform(refusal: Refusal, code: number | null): PlatformFailure['platform'] {

@@ -12,6 +12,7 @@ import {
   readAnswer,
   readSecret,
   retryAfterSeconds,
+  whyUnanswered,
   withTimeout,
 } from '../../src/channel/index.ts';
 import { asString, asText } from './content.ts';
@@ -161,7 +162,7 @@ export class Graph {
       if (!response.ok || error !== null) return toFailure(response, error);
       return answer === null ? NOT_FROM_PLATFORM : { answer };
     } catch (error) {
-      return { reason: whyUnreachable(error), final: false, platform: 'unreachable' };
+      return { reason: whyUnanswered(error), final: false, platform: 'unreachable' };
     }
   }
 
@@ -215,18 +216,6 @@ const NOT_FROM_PLATFORM: Failure = {
   final: false,
   platform: 'unreachable',
 };
-
-/**
- * Describes a network error. Its message is not used: if a header cannot be sent, the message quotes that header, which
- * contains the token.
- */
-function whyUnreachable(error: unknown): string {
-  if (!(error instanceof Error)) return 'the platform could not be reached';
-  if (error.name === 'TimeoutError') return 'the platform did not answer in time';
-  if (error.name === 'AbortError') return 'the call was aborted';
-  const { code } = asFields(error.cause);
-  return `the platform could not be reached: ${asString(code) ?? error.name}`;
-}
 
 /** What an error of the platform means for the message. */
 interface GraphError extends DeliveryFailure {

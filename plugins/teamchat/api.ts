@@ -8,6 +8,7 @@ import {
   readSecret,
   retryAfterSeconds,
   type SettingRecord,
+  whyUnanswered,
   withTimeout,
 } from '../../src/channel/index.ts';
 
@@ -52,7 +53,7 @@ export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {
       return { response, text: await readAnswer(response, ANSWER_MAX) };
     };
     const { response, text } = await withTimeout(CALL_MS, exchange, stopping).catch((error: unknown) => {
-      throw new CallFailed(unreachable(`no answer (${readCause(error)})`));
+      throw new CallFailed(unreachable(whyUnanswered(error)));
     });
     const answer = toAnswer(response, text);
     if (answer.ok === true) return answer;
@@ -185,7 +186,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
  */
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof CallFailed) return error.refusal;
-  return passing(`no answer (${error instanceof Error ? error.name : 'unknown'})`);
+  return passing(whyUnanswered(error));
 }
 
 function ofAnswer({ error, response_metadata }: Answer): Refusal {
@@ -204,12 +205,6 @@ function ofStatus(status: number, seconds: number | undefined): Refusal {
   const failure = failureOfStatus(status);
   const refusal = { reason: `status ${status}`, ...failure, credentials: status === 401 || status === 403 };
   return refusal.credentials || failure.final ? refusal : { ...refusal, ...waiting(seconds) };
-}
-
-function readCause(error: unknown): string {
-  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: { code?: unknown } };
-  const word = cause?.code ?? name;
-  return typeof word === 'string' && /^\w{1,64}$/.test(word) ? word : 'unknown';
 }
 
 function passing(reason: string): Refusal {

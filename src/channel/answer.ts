@@ -1,3 +1,4 @@
+import { asFields } from './payload.ts';
 import type { DeliveryFailure } from './scope.ts';
 
 /**
@@ -39,6 +40,17 @@ export async function withTimeout<T>(
     // Node.js links the listeners of a signal, so a removed listener may stay in memory for a while.
     underWay = null;
   }
+}
+
+/**
+ * What the error of a call says about a platform that has not answered: `no answer in time`, or `no answer
+ * (ECONNREFUSED)`. Its message is not used, because it may quote an address or a header that contains a token.
+ */
+export function whyUnanswered(error: unknown): string {
+  const { name, cause } = error instanceof Error ? error : new Error();
+  if (name === 'TimeoutError' || name === 'AbortError') return 'no answer in time';
+  const { code } = asFields(cause);
+  return typeof code === 'string' && /^\w{1,40}$/.test(code) ? `no answer (${code})` : 'no answer';
 }
 
 /** The text of an answer. Null if it has more than `max` characters: then it is not from the platform. */

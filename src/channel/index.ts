@@ -1,5 +1,11 @@
 /** The channel contract ("agentd/channel"). A plugin may also import "agentd/channel/markdown". */
-export { failureOfStatus, readAnswer, retryAfterSeconds, withTimeout } from './answer.ts';
+export {
+  failureOfStatus,
+  readAnswer,
+  retryAfterSeconds,
+  whyUnanswered,
+  withTimeout,
+} from './answer.ts';
 export type * from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export { isTooLong, TEXT_MAX } from './characters.ts';

@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { failureOfStatus, readAnswer, retryAfterSeconds, withTimeout } from '../../../src/channel/index.ts';
+import {
+  failureOfStatus,
+  readAnswer,
+  retryAfterSeconds,
+  whyUnanswered,
+  withTimeout,
+} from '../../../src/channel/index.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5) });
@@ -80,4 +86,15 @@ it('work ends when its time has passed or its other signal aborts, and leaves no
   const already = withTimeout(7531, async (signal) => signal.throwIfAborted(), stopped.signal);
   await expect(already).rejects.toThrow('stopped');
   expect([left(), set.mock.calls.filter(([, ms]) => ms === 7531).length]).toEqual([0, 4]);
+});
+
+it.each([
+  [new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }), 'no answer (ECONNREFUSED)'],
+  [new TypeError('fetch failed', { cause: { code: 'https://api.example/token' } }), 'no answer'],
+  [new DOMException('late', 'TimeoutError'), 'no answer in time'],
+  [new DOMException('ended', 'AbortError'), 'no answer in time'],
+  [new TypeError('Bearer secret is an invalid header value'), 'no answer'],
+  ['https://api.example/token', 'no answer'],
+])('a call that failed with %s gives a reason without secrets', (error, why) => {
+  expect(whyUnanswered(error)).toBe(why);
 });

@@ -188,7 +188,7 @@ describe('a reply', () => {
     const { sender } = senderAt(() => Promise.reject(new TypeError('fetch failed')));
     await expect(sender.send(reply('hello'))).rejects.toMatchObject({
       final: false,
-      message: 'it cannot be reached',
+      message: 'no answer',
     });
   });
 
@@ -198,11 +198,9 @@ describe('a reply', () => {
       const { sender } = senderAt(() => Promise.reject(error));
       return sender.send(reply('hello')).catch(({ message }: Error) => message);
     };
-    expect(await failing(new TypeError('fetch failed', { cause }))).toBe(
-      'it cannot be reached (ECONNREFUSED)',
-    );
+    expect(await failing(new TypeError('fetch failed', { cause }))).toBe('no answer (ECONNREFUSED)');
     expect(await failing(new DOMException('The operation timed out', 'TimeoutError'))).toBe(
-      'it did not answer in time',
+      'no answer in time',
     );
   });
 });
