@@ -209,6 +209,7 @@ export function aStream(members: Partial<NewStream> = {}): NewStream {
       address: '192.0.2.1',
       token_given: false,
       cookie_person: null,
+      accepted_at: 1,
       trace: [{ at: 1, step: 'identify', verdict: 'ok' }],
     },
     ttl_ms: STREAM_TTL,

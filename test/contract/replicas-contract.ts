@@ -7,7 +7,10 @@ export function describeReplicas(current: () => StoreUnderTest): void {
     const test = current();
     const [one, two] = [test.store.replicas, (await test.another()).replicas];
     if (one === null || two === null) return skip('this backend has no replicas');
-    const about = { host: 'h', pid: 1, version: '1.0.0', runs: 2, waiting: 0, digests: { A: 'x' } };
+    const about = {
+      ...{ host: 'h', pid: 1, version: '1.0.0', runs: 2, waiting: 0 },
+      ...{ digests: { A: 'x' }, agent_digest: 'a' },
+    };
     const [first, second] = [
       { replica_id: 'a', uptime_ms: 5, ...about },
       { replica_id: 'b', uptime_ms: 9, ...about },

@@ -60,7 +60,7 @@ export async function startPresence(options: PresenceOptions): Promise<() => Pro
   };
 }
 
-type Own = Pick<NewReplica, 'digests'> & { agent_digest: string };
+type Own = Pick<NewReplica, 'digests' | 'agent_digest'>;
 
 /** Warns about what other daemons on the store have otherwise than this one. */
 export class Differences {
@@ -94,7 +94,7 @@ export class Differences {
   }
 
   #compareAgents(own: Own, { replica_id, host, pid, agent_digest: other }: Replica, now: number): void {
-    if (other === undefined || other === own.agent_digest) {
+    if (other === own.agent_digest) {
       this.#differ_since.delete(replica_id);
       return;
     }

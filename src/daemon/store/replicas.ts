@@ -24,8 +24,8 @@ export interface NewReplica {
   waiting: number;
   /** For each setting that all daemons must agree on, the hash of its value. */
   digests: Readonly<Record<string, string>>;
-  /** The digest of instructions, tools and model. Absent in records of older versions. */
-  agent_digest?: string;
+  /** The digest of instructions, tools and model. */
+  agent_digest: string;
 }
 
 export interface Replica extends NewReplica {

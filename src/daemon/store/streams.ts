@@ -124,8 +124,8 @@ interface StreamStart {
   cookie_person: PersonKey | null;
   /** The parent of the message's span (`Observer.readParent`). Absent if the request had none. */
   parent_span?: string;
-  /** When the message was accepted, ms since the epoch. Absent in streams of earlier versions. */
-  accepted_at?: number;
+  /** When the message was accepted, ms since the epoch. */
+  accepted_at: number;
   /** The trace of the message up to this point. */
   trace: TraceLine[];
 }

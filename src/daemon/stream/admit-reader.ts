@@ -134,7 +134,7 @@ function refuseOtherReaders(
   if (readPerson(ambient) === reader && start.cookie_person === reader) return;
   const verdict = explicit?.verdict;
   const expired = verdict?.valid === false ? verdict.expired : undefined;
-  const posted_at = start.accepted_at ?? Number.POSITIVE_INFINITY;
+  const posted_at = start.accepted_at;
   const resumes = method !== 'DELETE' && after > 0;
   if (resumes && expired?.person === reader && expired.at > posted_at) return;
   throw belongsToSomeoneElse();

@@ -79,7 +79,7 @@ export async function runStream(
     counted_in: start.counted_in,
     outlet,
     stopped: stop.requested,
-    accepted_at: start.accepted_at ?? 0,
+    accepted_at: start.accepted_at,
     lost,
     patient: false,
     reader: claimant.reader,

@@ -39,7 +39,7 @@ export interface TraceRecord {
   person?: string;
   /** The name of the agent that was chosen. Absent if the message ended before. */
   agent?: string;
-  /** The digest of instructions, tools and model that the daemon had. Absent in traces of older versions. */
+  /** The digest of instructions, tools and model that the daemon had. Absent in a trace of no run. */
   agent_digest?: string;
   started_at: number;
   finished_at: number;

@@ -59,13 +59,7 @@ describe('an erasure while a daemon runs', () => {
       }
       await speakInThread(daemon, clock.now(), ada, ada.person);
     }
-    for (const copy of [
-      'schema-9.backup',
-      'schema-9.backup.new',
-      'before-restore',
-      'before-restore-2',
-      'before-restore-wal',
-    ])
+    for (const copy of ['before-restore', 'before-restore-2', 'before-restore-wal', 'restored'])
       copyFileSync(`${path}${copy.endsWith('wal') ? '-wal' : ''}`, `${path}.${copy}`);
     expect(found(ada.canary).length).toBeGreaterThan(2);
 

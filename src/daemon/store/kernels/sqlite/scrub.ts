@@ -16,7 +16,7 @@ const IN_MEMORY_BYTES = 512 * 1024 * 1024;
 
 /**
  * Removes deleted content from the files of a database: from its pages, which may contain copies of moved cells, and
- * from its log. Deletes the copies of the database that a restore or an earlier version has made.
+ * from its log. Deletes the copies of the database that a restore has made.
  * @param wait_ms how long to wait until no other process uses the database.
  * @throws FilesNotRewritten
  */
@@ -47,13 +47,10 @@ async function rewrite(db: Database.Database, wait_ms: number): Promise<void> {
   }, wait_ms);
 }
 
-/**
- * Deletes the stores that a restore replaced, with their logs, incomplete copies after a crash, and the copies that
- * earlier versions have made before a migration, such as `agentd.db.schema-9.backup`.
- */
+/** Deletes the stores that a restore replaced, with their logs, and incomplete copies after a crash. */
 function deleteCopies(path: string): void {
   const directory = dirname(path);
-  const copies = ['schema-', 'before-restore', 'restored'].map((word) => `${basename(path)}.${word}`);
+  const copies = ['before-restore', 'restored'].map((word) => `${basename(path)}.${word}`);
   for (const name of readdirSync(directory))
     if (copies.some((copy) => name.startsWith(copy))) rmSync(join(directory, name), { force: true });
   sync(directory);
