@@ -55,7 +55,8 @@ export const ABSENT = new RedisDocument('', null, null);
 const VERSION_LENGTH = 20;
 /** Room for times until the year 2286. */
 const EXPIRY_LENGTH = 13;
-const HEAD_LENGTH = VERSION_LENGTH + EXPIRY_LENGTH;
+/** Of the version and the expiry at the beginning of a value. */
+export const HEAD_LENGTH = VERSION_LENGTH + EXPIRY_LENGTH;
 
 /** Makes versions, none of which any process has made before. */
 export class Versions {

@@ -1,4 +1,6 @@
+import type { Redis } from 'ioredis';
 import type { KeyCensus } from '../../store.ts';
+import { HEAD_LENGTH, RedisDocument } from './cache.ts';
 import type { RedisConnection } from './connection.ts';
 import { documentPrefix, kindOfKey, listKey } from './keys.ts';
 
@@ -7,18 +9,7 @@ const STEP = 1000;
 /** Maximum number of steps for each node: if other programs also fill the server, only a part of it is examined. */
 const STEPS_MAX = 200;
 
-/**
- * The kinds whose documents all expire by themselves. Other keys are indexes, or end with the work that they belong to.
- */
-const EXPIRING: ReadonlySet<string> = new Set([
-  ...['session', 'session_name', 'session_claim', 'key', 'seen', 'action', 'alias', 'limit', 'budget'],
-  ...['guard_user', 'guard_turns', 'erased', 'replica', 'reload'],
-]);
-
-/**
- * Counts the keys of agentd by kind, and those that should expire but do not. The work is bounded, and no values are
- * read.
- */
+/** Counts the keys of agentd by kind, and those that should expire but do not. The work is bounded. */
 export async function countKeys(
   connection: RedisConnection,
   shared: { kind: string; exactly: RegExp },
@@ -37,12 +28,16 @@ export async function countKeys(
         shared.exactly.test(key) ? shared.kind : kindBeside(key, shared.kind);
       const fresh = found.filter((key) => !seen.has(key) && findKind(key) !== null);
       for (const key of fresh) seen.add(key);
-      const ttls = await connection.send(() => Promise.all(fresh.map((key) => node.pttl(key))));
+      const isEndless = async (key: string) => {
+        const document = documentOf(key, findKind(key) as string);
+        return document !== null && (await node.pttl(key)) === -1 && (await hasExpiry(node, document));
+      };
+      const endless = await connection.send(() => Promise.all(fresh.map(isEndless)));
       fresh.forEach((key, place) => {
         const kind = findKind(key) as string;
         const count = kinds.get(kind) ?? { keys: 0, endless: 0 };
         count.keys++;
-        if (ttls[place] === -1 && isDocument(key, kind) && EXPIRING.has(kind)) count.endless++;
+        if (endless[place]) count.endless++;
         kinds.set(kind, count);
       });
     } while (cursor !== '0' && ++steps < STEPS_MAX);
@@ -57,7 +52,15 @@ function kindBeside(key: string, shared: string): string | null {
   return kind === shared ? `${kind}_facts` : kind;
 }
 
-/** Whether the key is that of a document or of its list, and not of an index. */
-function isDocument(key: string, kind: string): boolean {
-  return key.startsWith(documentPrefix(kind)) || key.startsWith(listKey(kind, ''));
+/** The key of the document that a key belongs to: itself, or the document of a list; null for an index. */
+function documentOf(key: string, kind: string): string | null {
+  const [document, list] = [documentPrefix(kind), listKey(kind, '')];
+  if (key.startsWith(list)) return document + key.slice(list.length);
+  return key.startsWith(document) ? key : null;
+}
+
+/** Whether the document is to expire, or has expired. */
+async function hasExpiry(node: Redis, document: string): Promise<boolean> {
+  const head = await node.getrange(document, 0, HEAD_LENGTH - 1);
+  return head === '' || RedisDocument.of(head, 0).expires_at !== null;
 }
