@@ -77,6 +77,8 @@ export interface Changed<Version> {
  */
 export class Pending<Version extends Stored> {
   readonly #documents = new Map<string, Changed<Version>>();
+  /** The last number that the steps have used. */
+  last = 0;
 
   get({ name }: Kind<never, unknown>, key: string): Changed<Version> | undefined {
     return this.#documents.get(documentName(name, key));
@@ -126,6 +128,7 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
   readonly #missing = new Map<string, Read>();
   readonly #owners: string[];
   readonly #pending: Pending<Version>;
+  #serial = 0;
   readonly #changed = new Map<string, Changed<Version>>();
   /** The documents whose versions decide whether the step may be stored. */
   readonly #checked = new Map<string, Checked<Version>>();
@@ -142,8 +145,6 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
   }
 
   abstract log<R>(ring: Ring<R>, record: R): void;
-  abstract serial(): number;
-
   /** The document as it is stored, absent if it has expired; undefined if it is not known. */
   protected abstract known(kind: Kind<never, unknown>, key: string): Version | undefined;
   protected abstract answer<T>(read: Read): Answer<T> | undefined;
@@ -151,6 +152,8 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
   protected mayBeEmpty(_read: Read): boolean {
     return false;
   }
+  /** A number that no other step has, and that is greater than those of earlier steps. */
+  protected abstract serialOfStep(): number;
   /** The items of the list as they are stored; notes what is missing. */
   protected abstract storedItems(kind: Kind<never, unknown>, key: string, start: number): readonly string[];
   /** The document as the step leaves it; absent if it is null. */
@@ -236,6 +239,17 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
   rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
     const rewritten = items.map((item) => this.taken(item));
     this.#change({ ...this.#listed(kind, key), rewritten, appended: [] });
+  }
+
+  serial(): number {
+    this.#serial = Math.max(this.#serial, this.serialOfStep() * SERIALS_MAX, this.#pending.last) + 1;
+    if (this.#serial % SERIALS_MAX === 0) throw new Error(`a step takes more than ${SERIALS_MAX} numbers`);
+    return this.#serial;
+  }
+
+  /** The last number that the step has used; 0 if it has used none. */
+  get last(): number {
+    return this.#serial;
   }
 
   newOwner(): string {
@@ -362,7 +376,7 @@ export abstract class OptimisticTx<Version extends Stored> implements Tx {
 /** Maximum number of documents of one index that a step reads. */
 const MAX = 1_000_000;
 /** Maximum number of serials of one step. */
-export const SERIALS_MAX = 10_000;
+const SERIALS_MAX = 10_000;
 
 /** Of two reads of one index, the longer one is enough. */
 function addRead(reads: Map<string, Read>, read: Read): void {
@@ -411,6 +425,7 @@ export function runAfter<Version extends Stored, T extends OptimisticTx<Version>
   const found = first.tx.isCurrent(pending) ? first : again();
   if (found.thrown !== null || found.tx.missing.length > 0) return null;
   pending.add(found.tx.visibleChanges);
+  pending.last = Math.max(pending.last, found.tx.last);
   return found;
 }
 

@@ -184,13 +184,9 @@ export class PostgresKernel implements Kernel {
   /** @returns the run of each step that is stored; null for those that have to run again. */
   async #commitAll(attempts: readonly Attempt[]): Promise<(Run<PostgresTx> | null)[]> {
     const pending = new Pending<Stored>();
-    let last = 0;
-    const runs = attempts.map(({ work, owners, known, run: first }) => {
-      const again = () => run(work, new PostgresTx(known, owners, pending, last));
-      const found = runAfter(pending, first, again);
-      last = Math.max(last, found?.tx.last ?? 0);
-      return found;
-    });
+    const runs = attempts.map(({ work, owners, known, run: first }) =>
+      runAfter(pending, first, () => run(work, new PostgresTx(known, owners, pending))),
+    );
     const steps = runs.flatMap((one) =>
       one === null ? [] : [[one.tx.checks(), one.tx.writes(), one.tx.now]],
     );

@@ -6,7 +6,6 @@ import {
   OptimisticTx,
   type Pending,
   type Read,
-  SERIALS_MAX,
   Stored,
 } from '../optimistic-tx.ts';
 import { ABSENT, type Known } from './known.ts';
@@ -33,31 +32,15 @@ export class PostgresTx extends OptimisticTx<Stored> {
   protected readonly absent = ABSENT;
   readonly #known: Known;
   readonly #logged: Write[] = [];
-  #serial: number;
-  readonly #serialsEnd: number;
 
-  /** @param last the last number that earlier steps of the trip have used */
-  constructor(known: Known, owners: string[], pending: Pending<Stored>, last = 0) {
+  constructor(known: Known, owners: string[], pending: Pending<Stored>) {
     super(owners, pending);
     this.#known = known;
     this.now = known.now;
-    this.#serial = Math.max(known.serial * SERIALS_MAX, last);
-    this.#serialsEnd = (Math.floor(this.#serial / SERIALS_MAX) + 1) * SERIALS_MAX;
   }
 
   log<R>(ring: Ring<R>, record: R): void {
     this.#logged.push(['log', ring.name, JSON.stringify(record), ring.ids(record).map(storedKey)]);
-  }
-
-  serial(): number {
-    this.#serial++;
-    if (this.#serial >= this.#serialsEnd) throw new Error(`a step takes more than ${SERIALS_MAX} numbers`);
-    return this.#serial;
-  }
-
-  /** The last number that the step has used. */
-  get last(): number {
-    return this.#serial;
   }
 
   /** The documents that were read or changed, with the versions that they must still have. */
@@ -94,6 +77,10 @@ export class PostgresTx extends OptimisticTx<Stored> {
     return this.#known.document(name, key);
   }
 
+  protected serialOfStep(): number {
+    return this.#known.serial;
+  }
+
   protected answer<T>(read: Read): Answer<T> | undefined {
     return this.#known.answer<T>(read);
   }
@@ -111,9 +98,9 @@ export class PostgresTx extends OptimisticTx<Stored> {
     return new Stored(String(this.#version), expires_at, text);
   }
 
-  /** The version of the documents that the step changes. `serial` never returns it. */
+  /** The version of the documents that the step changes. */
   get #version(): number {
-    return this.#known.serial * SERIALS_MAX;
+    return this.#known.serial;
   }
 }
 

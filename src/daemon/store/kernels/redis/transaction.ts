@@ -6,7 +6,6 @@ import {
   OptimisticTx,
   type Pending,
   type Read,
-  SERIALS_MAX,
 } from '../optimistic-tx.ts';
 import { ABSENT, RedisDocument } from './cache.ts';
 import { buildCommands, buildSharedCommand, type Command } from './commands.ts';
@@ -23,7 +22,6 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
   /** The indexes that must be empty when the step is stored. */
   readonly #empty = new Set<string>();
   #own: string | null = null;
-  #serial: number | null = null;
 
   /** @param version makes the version of the documents that the run changes */
   constructor(view: View, owners: string[], pending: Pending<RedisDocument>, version: () => string) {
@@ -37,13 +35,6 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
     const ids = ['', ...ring.ids(record), ''].join('\n');
     const { name, max, retention_ms } = ring;
     this.#logged.push(['LOG', ringKey(name), max, retention_ms, this.now, this.taken(record), ids]);
-  }
-
-  serial(): number {
-    const first = Number(this.ask<number>(createRead('serial', null))?.value ?? 0) * SERIALS_MAX;
-    this.#serial = (this.#serial ?? first) + 1;
-    if (this.#serial >= first + SERIALS_MAX) throw new Error(`a step takes more than ${SERIALS_MAX} numbers`);
-    return this.#serial;
   }
 
   override get missing(): readonly Read[] {
@@ -102,6 +93,10 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
 
   protected known(kind: Kind<never, unknown>, key: string): RedisDocument | undefined {
     return this.#view.document(kind, key)?.asOf(this.now);
+  }
+
+  protected serialOfStep(): number {
+    return Number(this.ask<number>(createRead('serial', null))?.value ?? 0);
   }
 
   protected answer<T>(read: Read): Answer<T> | undefined {
