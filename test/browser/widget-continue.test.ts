@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CONTINUE_ENGLISH } from '../../plugins/webchat/widget/continue/texts.ts';
 import { until } from '../support/until.ts';
 import { withoutBrowser } from './browser.ts';
 import { faults } from './faults.ts';
@@ -108,6 +109,21 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     expect(await visitor.field.evaluate((field) => field.closest('[inert]') !== null)).toBe(false);
     expect([...fake.tokens]).toEqual([`Bearer ${ada}`]);
     expect(visitor.complaints).toEqual([]);
+  });
+
+  it('connects no chat with the token of somebody who has signed in meanwhile', async () => {
+    chat.page.attributes = { 'data-token-url': '/token' };
+    // The site is asked again before each request, because the token expires soon.
+    const ada = tokenFor('ada', { seconds: 120 });
+    chat.token = ada;
+    const fake = answerCodes();
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.launcher.click();
+    await visitor.chat.getByRole('button', { name: 'Continue on Slack or Telegram' }).click();
+    chat.token = tokenFor('bob');
+    await visitor.chat.getByRole('button', { name: 'Get a code' }).click();
+    await visitor.chat.getByText(CONTINUE_ENGLISH.failed).waitFor();
+    expect([...fake.tokens]).toEqual([`Bearer ${ada}`]);
   });
 
   it('has no accessibility problems in dark colors on a page that is rtl', async () => {

@@ -19,7 +19,7 @@ it.each([200, 404])(
   'a secret is masked before a long text is cut, so that no part of it is left: %s',
   (status) => {
     const max = status === 200 ? 4000 : 1000;
-    const result = `${'x'.repeat(max - 10)}${SECRET}`;
+    const result = `${'x'.repeat(max - 10)}${SECRET}${'x'.repeat(20_000)}`;
     expect(told({ outcome: 'answered', status, result })).not.toContain('opaque');
   },
 );

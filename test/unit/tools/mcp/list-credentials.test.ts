@@ -75,6 +75,19 @@ describe('an MCP server that refuses every request without a credential', () => 
     ...new Set(server.requests.filter(({ rpc }) => rpcs.includes(rpc ?? '')).map((one) => one.authorization)),
   ];
 
+  /** Refuses these requests with what was sent in them. */
+  function echo(...rpcs: string[]): void {
+    const { intercept } = server;
+    server.intercept = (request, http) => {
+      if (!rpcs.includes(request.rpc ?? '')) return intercept(request, http);
+      const { id } = JSON.parse(http.body) as { id: number };
+      const error = { code: -32603, message: `no access for ${request.authorization} nor ${ADA.token}` };
+      http.response.writeHead(200, { 'content-type': 'application/json' });
+      http.response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+      return true;
+    };
+  }
+
   it('cannot be used without a listing credential, and says which key of the entry is missing', async () => {
     await start({ credentials: 'user' });
     expect(test.source.list()).toEqual([]);
@@ -98,6 +111,15 @@ describe('an MCP server that refuses every request without a credential', () => 
       expect(bearersOf('tools/list')).toEqual(['Bearer of-the-service']);
       expect(bearersOf('tools/call')).toEqual([`Bearer ${ADA.token}`]);
       expect(new Set(server.requests.map(({ headers }) => headers['x-tenant']))).toEqual(new Set(['shop']));
+    });
+
+    it('shows no fixed header to anybody if the server quotes it in a refusal', async () => {
+      echo('tools/list');
+      await start(wanted);
+      expect(test.source.state().detail).toBe(
+        'The server refused the request: no access for [token] nor [token]',
+      );
+      expect(JSON.stringify(test.lines)).not.toContain('of-the-service');
     });
 
     it('gets no call with the listing credential, not even from a tool without credentials', async () => {
@@ -154,23 +176,12 @@ describe('an MCP server that refuses every request without a credential', () => 
       expect(test.source.state()).toMatchObject({ status: 'ok' });
     });
 
-    /** Refuses these requests with what was sent in them. */
-    function echo(...rpcs: string[]): void {
-      const { intercept } = server;
-      server.intercept = (request, http) => {
-        if (!rpcs.includes(request.rpc ?? '')) return intercept(request, http);
-        const { id } = JSON.parse(http.body) as { id: number };
-        const error = { code: -32603, message: `no access for ${request.authorization}` };
-        http.response.writeHead(200, { 'content-type': 'application/json' });
-        http.response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
-        return true;
-      };
-    }
-
     it('shows its own token to nobody if the server quotes it in a refusal', async () => {
       echo('tools/list');
       await start({ credentials: 'user', list_credentials: 'exchange', exchange: exchange() });
-      expect(test.source.state().detail).toBe('The server refused the request: no access for Bearer [token]');
+      expect(test.source.state().detail).toBe(
+        'The server refused the request: no access for Bearer [token] nor [token]',
+      );
       expect(test.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
       expect(JSON.stringify(test.lines)).not.toContain('issued-');
     });
@@ -184,7 +195,7 @@ describe('an MCP server that refuses every request without a credential', () => 
       });
       expect(await bound.call({ query: 'x' })).toEqual({
         ok: false,
-        message: 'The server refused the request: no access for Bearer [token]',
+        message: 'The server refused the request: no access for Bearer [token] nor [token]',
       });
       expect(logged.lines).toContainEqual(
         expect.objectContaining({ msg: 'the call of an MCP server failed' }),
