@@ -77,7 +77,7 @@ export interface DownstreamResponse {
   status: number;
   /** The parsed JSON. Null if the body is empty, or if the body of a failure is not JSON and no text is expected. */
   body: unknown;
-  /** The headers that an agent may need (headers.ts), not masked. Absent if there is none. */
+  /** The headers that an agent may need (headers.ts), without the secrets of the request. Absent if there is none. */
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -141,8 +141,9 @@ export function createDownstream(options: DownstreamOptions): Downstream {
       try {
         const response = await follow(buildUrl(baseUrl, request), request, system, limit);
         const { status } = response;
-        const headers = shownHeaders(response.headers);
-        const body = parse(response.body.toString('utf8'), status, request, system);
+        const secrets = secretsIn(request);
+        const headers = shownHeaders(response.headers, (text) => maskEchoed(text, secrets));
+        const body = parse(maskEchoed(response.body.toString('utf8'), secrets), status, request, system);
         end(status);
         return { status, body, ...(headers === undefined ? {} : { headers }) };
       } catch (error) {
@@ -268,15 +269,18 @@ function listSecretParts(secret: Secret): string[] {
   return signature === undefined || further.length > 0 ? [...forms] : [...forms, signature];
 }
 
+function secretsIn({ token, secrets = [] }: DownstreamRequest): readonly Secret[] {
+  return token && !secrets.includes(token) ? [token, ...secrets] : secrets;
+}
+
+/** @param masked the body, masked before it is parsed, since a secret may also be in the name of a member */
 function parse(
-  text: string,
+  masked: string,
   status: number,
-  { token, secrets = [], expects = 'json' }: DownstreamRequest,
+  { expects = 'json' }: DownstreamRequest,
   system: string,
 ): unknown {
-  if (text.trim() === '') return null;
-  // Masked before parsing, since a secret may also be in the name of a member.
-  const masked = maskEchoed(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
+  if (masked.trim() === '') return null;
   try {
     return parseExactly(masked);
   } catch {

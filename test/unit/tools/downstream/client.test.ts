@@ -166,6 +166,14 @@ test('a bearer token that the API echoes is masked in the result', async () => {
   });
 });
 
+test('a token in a header of the answer is masked before a long header is cut', async () => {
+  const link = `<https://api.example/?page=${'2'.repeat(960)}&t=opaque-token-of-ada>`;
+  api.misbehave('/users', { status: 200, body: [], headers: { link } });
+  const { headers } = await client().send({ ...look, token: new Secret('opaque-token-of-ada') });
+  expect(headers?.link).toContain('page=2');
+  expect(headers?.link).not.toContain('opaque');
+});
+
 test('the signature of a token that the API echoes in parts is masked in the result', async () => {
   const token = new Secret(`${'h'.repeat(20)}.${'p'.repeat(40)}.${'s'.repeat(43)}`);
   api.misbehave('/users', { status: 200, body: { seen: token.reveal().split('.') } });
