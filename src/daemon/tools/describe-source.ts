@@ -22,8 +22,15 @@ export function describeSource(entry: SourceEntry, api_base_url: string | undefi
     origin: toOrigin(target),
     target,
     foreign: target?.is_api !== true,
-    secrets: frozen([...Object.values(target?.headers ?? {}), ...(entry.secrets ?? [])]),
+    secrets: frozen([...Object.entries(target?.headers ?? {}).flatMap(secretsOf), ...(entry.secrets ?? [])]),
   });
+}
+
+/** A fixed header and, of an `Authorization`, its credential without the scheme. */
+function secretsOf([name, value]: [name: string, value: Secret]): Secret[] {
+  const isCredential = name.toLowerCase() === 'authorization';
+  const [, credential] = isCredential ? (/^\S+ +(.+)$/.exec(value.reveal()) ?? []) : [];
+  return credential === undefined ? [value] : [value, new Secret(credential)];
 }
 
 /** The source of the tools that are part of the daemon. */

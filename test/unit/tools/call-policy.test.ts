@@ -394,15 +394,18 @@ describe('the part of an answer that is shown', () => {
     const encoded = encodeURIComponent(key);
     const forms = [`Bearer ${key}`, `the key ${key}`, `/?key=${encoded}`, `/?key=${encoded.toLowerCase()}`];
     // The other header is too short to be a secret, and may be a usual word.
-    const headers = { Authorization: `Bearer ${key}`, 'X-Tenant': 'shop' };
-    const source = sourceOf({ base_url: api.url, headers, secrets: [new Secret(key)] }, api.url);
-    expect(await shown(answering(['shop', ...forms], { source, credentials: 'none' }))).toEqual([
-      'shop',
-      '[token]',
-      'the key [token]',
-      '/?key=[token]',
-      '/?key=[token]',
-    ]);
+    const authorized = { headers: { Authorization: `Bearer ${key}`, 'X-Tenant': 'shop' } };
+    const listed = { headers: { 'X-Form': `Bearer ${key}`, 'X-Tenant': 'shop' }, secrets: [new Secret(key)] };
+    for (const entry of [authorized, listed]) {
+      const source = sourceOf({ base_url: api.url, ...entry }, api.url);
+      expect(await shown(answering(['shop', ...forms], { source, credentials: 'none' }))).toEqual([
+        'shop',
+        '[token]',
+        'the key [token]',
+        '/?key=[token]',
+        '/?key=[token]',
+      ]);
+    }
   });
 });
 
