@@ -19,6 +19,7 @@ import type { Cancellation } from '../time/time-limit.ts';
 import { Attempt } from './attempt.ts';
 import { afterFailedRun, failedForGood, isInterruptedTooOften, judgeRun } from './outcome.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
+import type { Admittance } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
 import { type LaterChannel, Sending, type SendingServices } from './sending.ts';
 import type { Typing } from './typing.ts';
@@ -39,12 +40,13 @@ export class Delivery {
   readonly #attempt: Attempt;
   readonly #sending: Sending;
 
-  constructor(parts: DeliveryServices, later: LaterChannel, claim: InboxClaim) {
+  /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
+  constructor(parts: DeliveryServices, later: LaterChannel, claim: InboxClaim, admitted: Admittance | null) {
     this.#services = parts.services;
     this.#typing = parts.typing;
     this.#later = later;
     this.#attempt = new Attempt(parts.services, claim);
-    this.#sending = new Sending(parts, later, this.#attempt);
+    this.#sending = new Sending(parts, later, this.#attempt, admitted);
   }
 
   /** Makes the attempt. Rejects only because of a defect of the program. */

@@ -41,13 +41,14 @@ export class Sending {
   readonly #parts: SendingServices;
   readonly #later: LaterChannel;
   readonly #attempt: Attempt;
-  /** Whether and how the message may be sent to the platform. */
-  #admitted: Admittance = 'free';
+  /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
+  #admitted: Admittance | null;
 
-  constructor(parts: SendingServices, later: LaterChannel, attempt: Attempt) {
+  constructor(parts: SendingServices, later: LaterChannel, attempt: Attempt, admitted: Admittance | null) {
     this.#parts = parts;
     this.#later = later;
     this.#attempt = attempt;
+    this.#admitted = admitted;
   }
 
   async send(): Promise<void> {
@@ -111,7 +112,7 @@ export class Sending {
     try {
       if (await this.#isOfSomebodyElse())
         return await this.#giveUp('the chat is signed in as somebody else than the reply was written for');
-      this.#admitted = await this.#parts.reach.admit(this.#attempt.message.platform);
+      this.#admitted ??= await this.#parts.reach.admit(this.#attempt.message.platform);
       if (this.#admitted === 'wait') {
         await this.#attempt.end({ kind: 'given_back' });
         return;
@@ -199,7 +200,8 @@ export class Sending {
     const failure = toPlatformFailure(error);
     let isAway = false;
     await this.#noteReach(async () => {
-      if (failure !== null) isAway = await this.#parts.reach.failed(platform, id, failure, this.#admitted);
+      if (failure !== null)
+        isAway = await this.#parts.reach.failed(platform, id, failure, this.#admitted ?? 'free');
       else if (error instanceof DeliveryFailed) await this.#parts.reach.answered(platform);
     });
     return isAway;

@@ -7,7 +7,7 @@ import { every } from '../time/clock.ts';
 import { LiveSet } from '../time/live-map.ts';
 import { askChannel } from './ask-channel.ts';
 import { Delivery } from './delivery.ts';
-import { PlatformReach } from './platform-reach.ts';
+import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { type LaterChannel, QuestionsBeingSent, SentIds } from './sending.ts';
 import { Typing } from './typing.ts';
 
@@ -156,7 +156,8 @@ export class InboxWorker {
         const idle = this.#claims.size === 0;
         const taken = await this.#services.store.inbox.take(this.#names, { ...room, idle });
         this.reach.note(taken.outages);
-        for (const claim of taken.claims) this.#begin(claim);
+        for (const claim of taken.claims)
+          this.#begin(claim, claim.message.state === 'replied' ? 'free' : null);
         if (!taken.interrupted) await Promise.all(taken.outages.map((outage) => this.#probe(outage)));
       }
     } catch (error) {
@@ -173,18 +174,22 @@ export class InboxWorker {
   }
 
   /** If a probe is due, sends one message to a platform that cannot be reached. */
-  async #probe({ platform, probe_at }: Outage): Promise<void> {
-    if (!this.#channels.has(platform) || probe_at > this.#services.clock.now()) return;
+  async #probe({ platform }: Outage): Promise<void> {
+    if (!this.#channels.has(platform)) return;
+    const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
+    if (due === null || due > this.#services.clock.now()) return;
+    // Asked before a text is claimed: only the clock of the store says whether a probe is due.
+    if ((await this.reach.admit(platform)) !== 'probe') return;
     for (const which of ['fresh', 'interrupted'] as const) {
       const [claim] = await this.#services.store.inbox.claim('send', [platform], 1, which);
-      if (claim !== undefined) return this.#begin(claim);
+      if (claim !== undefined) return this.#begin(claim, 'probe');
     }
   }
 
-  #begin(claim: InboxClaim): void {
+  #begin(claim: InboxClaim, admitted: Admittance | null): void {
     const later = this.#channels.get(claim.message.platform);
     if (!later) throw new Error(`claimed a message of ${claim.message.platform}, which is not active`);
-    const lane = this.#lanes[claim.message.state === 'replied' ? 'send' : 'run'];
+    const lane = this.#lanes[admitted === null ? 'run' : 'send'];
     lane.active++;
     this.#claims.add(claim);
     const services = {
@@ -194,7 +199,7 @@ export class InboxWorker {
       questions: this.questions,
       sentIds: this.sentIds,
     };
-    const delivery = new Delivery(services, later, claim);
+    const delivery = new Delivery(services, later, claim, admitted);
     // The claim may have arrived after the worker was paused.
     const attempt = (this.#taking ? delivery.make() : delivery.giveBack())
       .catch((error: unknown) => this.#brokeOff(claim, error))
