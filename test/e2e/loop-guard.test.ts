@@ -3,8 +3,6 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import type { StartOptions } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
-import { Gate } from '../support/gate.ts';
-import { sampleAgent } from '../support/sample-agent.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
@@ -68,32 +66,6 @@ describe('A burst', () => {
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(30);
   });
-
-  test('is detected even while the answers are slow: blocked messages do not wait for them', async () => {
-    const gate = await Gate.open();
-    const slow = await guarded({
-      env: { ...PATIENT, AGENT_RUNTIME: sampleAgent('gated-agent.mjs', gate.url) },
-    });
-    const sent = Array.from({ length: 6 }, (_, n) =>
-      say('slow', { session_id: 's', message: `hold ${n}` }, { on: slow }),
-    );
-    const first = await Promise.race(sent);
-    expect([first.status, first.body.reason]).toEqual([429, 'rate_limit']);
-    for (let n = 0; n < 5; n++) {
-      await gate.waiting(1);
-      gate.release();
-    }
-    expect(statuses(await Promise.all(sent)).sort()).toEqual([200, 200, 200, 200, 200, 429]);
-  });
-});
-
-test('a repeat under a known Idempotency-Key is not counted, and is answered even while a circuit is open', async () => {
-  const repeat = { message: 'once', session_id: 'repeated' };
-  const options = { headers: { 'Idempotency-Key': 'k1' } };
-  const first = await say('again', repeat, options);
-  for (const answer of await sayTimes(3, 'again', repeat, options)) expect(answer.body).toEqual(first.body);
-  expect(statuses(await sayTimes(5, 'again'))).toEqual([200, 200, 200, 200, 429]);
-  expect((await say('again', repeat, options)).body).toEqual(first.body);
 });
 
 describe('Operators', () => {

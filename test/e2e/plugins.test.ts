@@ -5,7 +5,6 @@ import { explainError } from '../../src/cli/report-error.ts';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { post } from '../support/webchat.ts';
 
 const folder = temporaryFolder('plugins');
 
@@ -58,35 +57,10 @@ const telex: ChannelPlugin = {
           }
         },
       }) },
-      { method: 'POST', path: '/telex/hand-over/:door', handle: async (request: ChannelRequest) => {
-        const message = { platform: 'telex', user_id: '0815', channel_id: 'c', thread_id: null, text: 'hello', metadata: {},
-          ...request.json() };
-        if (request.params.door === 'streams')
-          return { body: await scope.streams.start(message, request, { ttl_ms: 60_000 }) };
-        for await (const event of scope.converse(message, request))
-          if (event.type === 'complete') return { body: { response: event.response } };
-        return { status: 204 };
-      } },
-      { method: 'GET', path: '/telex/drip', handle: () => ({
-        body: async (out) => {
-          out.write('first');
-          await released.promise;
-          out.write('second');
-        },
-      }) },
-      { method: 'PUT', path: '/telex/drip', handle: () => (released.resolve(), { status: 204 }) },
-      { method: 'POST', path: '/telex/refuse', handle: () => {
-        throw scope.problem('invalid_request', 'Not in five-bit code.', [{ field: 'body', message: 'must be Baudot' }]);
-      } },
-      { method: 'POST', path: '/telex/break', handle: () => { throw new Error('paper jam with secret inside'); } },
-      { method: 'POST', path: '/telex/who', handle: async (request: ChannelRequest) => ({
-        body: await scope.tokens.validate(new TextDecoder().decode(request.body)),
-      }) },
     ],
     health: () => ({ status: 'degraded', detail: 'Out of paper.' }),
   }),
 };
-const released: PromiseWithResolvers<void> = Promise.withResolvers();
 export default telex;
 `;
 
@@ -136,27 +110,6 @@ describe('a third-party channel', () => {
     expect(await response.json()).toEqual({ from: 'package' });
   });
 
-  test('streams piece by piece: the first piece reaches the client before the second is written', async () => {
-    const response = await fetch(`${daemon.url}/telex/drip`);
-    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-    const read = async () => new TextDecoder().decode((await reader.read()).value);
-    expect(await read()).toBe('first');
-    expect((await fetch(`${daemon.url}/telex/drip`, { method: 'PUT' })).status).toBe(204);
-    expect(await read()).toBe('second');
-    expect((await reader.read()).done).toBe(true);
-  });
-
-  test('causes a 500 without internal details if it throws, and the daemon continues', async () => {
-    const broken = await post(daemon.url, '{}', { path: '/telex/break' });
-    expect([broken.status, broken.body.code]).toEqual([500, 'internal_error']);
-    expect(JSON.stringify(broken.body)).not.toContain('paper jam');
-    const line = await daemon.logged(({ request_id, level }) =>
-      [request_id, level].every((part, index) => part === [broken.body.request_id, 'error'][index]),
-    );
-    expect(JSON.stringify(line)).toContain('paper jam');
-    expect((await post(daemon.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
-  });
-
   test('shows its settings in the configuration commands', async () => {
     const env = { MESSAGING_PLATFORMS: './telex.ts', TELEX_ANSWERBACK: 'x', TELEX_LINE: '7' };
     const shown = await command(['config', 'show', '--set', '--json'], { cwd: folder, env });
@@ -171,56 +124,26 @@ describe('a third-party channel', () => {
   });
 });
 
-describe('an invalid plugin prevents the start with exit code 78', () => {
-  /** Starts a daemon that refuses to start. @returns the report of its problems */
-  async function refused(platforms: string, env: Record<string, string> = {}): Promise<string> {
-    const { message, exitCode } = await failedStart({ MESSAGING_PLATFORMS: platforms, ...env });
-    expect(exitCode).toBe(78);
-    return message;
-  }
-
-  test('and all problems are reported at once, each with the expected and the actual value', async () => {
-    write('throws.ts', "throw new Error('no telex here');");
-    write('syntax.mjs', 'const a = 1;\nconst b = ;\n');
-    write('folder/index.ts', 'export default () => {};');
-    write('later.ts', "export default { name: 'later', apiVersion: 2 };");
-    write('shape.ts', "export default { name: 'shape', apiVersion: 1, settings: 'none', capabilities: {} };");
-    write('namesake.ts', `export default { name: 'telex', apiVersion: 1, ${REST} };`);
-    write('reserved.ts', `export default { name: 'msgbot', apiVersion: 1, ${REST} };`);
-    write('named.ts', 'export const channel = {};');
-    const platforms =
-      'webchat,./telex.ts,./missing.ts,./throws.ts,./syntax.mjs,./folder,./later.ts,./shape.ts,./namesake.ts,./reserved.ts,./named.ts,nosuch';
-    const said = await refused(platforms, { LOG_LEVEL: 'LOUD' });
-    for (const words of [
-      `names a file that does not exist: ${join(folder, 'missing.ts')}`,
-      `cannot be loaded: no telex here (at ${join(folder, 'throws.ts')}:1)`,
-      `cannot be loaded: SyntaxError: Unexpected token ';' (at ${join(folder, 'syntax.mjs')}:2)`,
-      `has a function as default export (in ${join(folder, 'folder/index.ts')})`,
-      'has apiVersion 2, but this agentd supports 1',
-      '`settings` is "none"',
-      '`detect` is missing',
-      '`create` is missing',
-      '`delivery` is missing',
-      'has the name telex, which is taken (./telex.ts)',
-      'has the reserved name msgbot',
-      'has no default export (it exports only channel)',
-      'MESSAGING_PLATFORMS=nosuch (environment)\n    wrong: there is no channel of this name',
-      'TELEX_ANSWERBACK\n    wrong: is not set, so the platform telex is not configured',
-      'TELEX_LINE\n    wrong: is not set, so the platform telex is not configured',
-      'LOG_LEVEL=LOUD (environment)',
-    ])
-      expect(said).toContain(words);
-  });
-
-  test('if another channel or the daemon itself already has its route', async () => {
-    const route = (path: string, method = 'POST') =>
-      REST.replace('routes: []', `routes: [{ method: '${method}', path: '${path}', handle: () => ({}) }]`);
-    write('twin.ts', `export default { name: 'twin', apiVersion: 1, ${route('/webchat/message')} };`);
-    write('root.ts', `export default { name: 'root', apiVersion: 1, ${route('/', 'GET')} };`);
-    const said = await refused('webchat,./twin.ts,./root.ts');
-    expect(said).toContain('the route POST /webchat/message is taken by the channel webchat');
-    expect(said).toContain('the route GET / is taken by the daemon itself');
-  });
+test('all problems of plugins and of settings are reported at once, and prevent the start with exit code 78', async () => {
+  write('throws.ts', "throw new Error('no telex here');");
+  write('syntax.mjs', 'const a = 1;\nconst b = ;\n');
+  write('later.ts', "export default { name: 'later', apiVersion: 2 };");
+  write('named.ts', 'export const channel = {};');
+  const MESSAGING_PLATFORMS =
+    'webchat,./telex.ts,./missing.ts,./throws.ts,./syntax.mjs,./later.ts,./named.ts,nosuch';
+  const { message, exitCode } = await failedStart({ MESSAGING_PLATFORMS, LOG_LEVEL: 'LOUD' });
+  expect(exitCode).toBe(78);
+  for (const words of [
+    `names a file that does not exist: ${join(folder, 'missing.ts')}`,
+    `cannot be loaded: no telex here (at ${join(folder, 'throws.ts')}:1)`,
+    `cannot be loaded: SyntaxError: Unexpected token ';' (at ${join(folder, 'syntax.mjs')}:2)`,
+    'has apiVersion 2, but this agentd supports 1',
+    'has no default export (it exports only channel)',
+    'MESSAGING_PLATFORMS=nosuch (environment)\n    wrong: there is no channel of this name',
+    'TELEX_ANSWERBACK\n    wrong: is not set, so the platform telex is not configured',
+    'LOG_LEVEL=LOUD (environment)',
+  ])
+    expect(message).toContain(words);
 });
 
 test('a channel that cannot start makes the daemon exit with 69', async () => {

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -15,127 +15,46 @@ import { post } from '../support/webchat.ts';
 /** A working directory with these files. */
 const folderWith = (files: Record<string, string> = {}) => temporaryFolder('settings', files);
 
-interface Shown {
-  name: string;
-  value: unknown;
-  source: string;
-  secret: boolean;
-}
-
-async function shown(cwd: string, env: Record<string, string> = {}, args: string[] = []): Promise<Shown[]> {
-  const { stdout } = await command(['config', 'show', '--json', ...args], { cwd, env, base: false });
-  return JSON.parse(stdout) as Shown[];
-}
-
-const TOKENS = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: SECRET };
-
-describe('settings: the environment overrides .env, and .env overrides the configuration file', () => {
+test('config check and serve report all problems at once, each with its setting, its source and a correct value, and exit with 78', async () => {
   const cwd = folderWith({
-    'agentd.yaml': 'APP_NAME: of-file\nPORT: 1111\nAGENT_MAX_STEPS: 3\n',
-    '.env': 'APP_NAME=of-dotenv\nPORT=2222\n',
+    'agentd.yaml': 'AGENT_MAX_STEPS: many\nAGENT_MAXSTEPS: 3\n',
+    '.env': 'HOST=127.0.0.1\nWEBCHAT_ENABLD=true\n',
   });
-
-  test('each value is shown with its source', async () => {
-    const settings = await shown(cwd, { ...TOKENS, PORT: '3333' });
-    const of = (wanted: string) => settings.find(({ name }) => name === wanted);
-    expect(of('PORT')).toEqual({ name: 'PORT', value: 3333, source: 'environment', secret: false });
-    expect(of('APP_NAME')).toMatchObject({ value: 'of-dotenv', source: '.env' });
-    expect(of('AGENT_MAX_STEPS')).toMatchObject({ value: 3, source: 'agentd.yaml' });
-    expect(of('HOST')).toMatchObject({ value: '127.0.0.1', source: 'default' });
-    expect(of('JWT_ISSUER')).toMatchObject({ value: null, source: 'unset' });
-    expect(of('JWT_SECRET_KEY')).toMatchObject({ value: '[secret]', secret: true });
-  });
-
-  test('--env-file is read instead of .env, and --config instead of the file that is found', async () => {
-    writeFileSync(join(cwd, 'other.env'), 'PORT=4444\n');
-    writeFileSync(join(cwd, 'other.json'), '{"AGENT_MAX_STEPS": 5}');
-    const settings = await shown(cwd, TOKENS, ['--env-file', 'other.env', '--config', 'other.json']);
-    const of = (wanted: string) => settings.find(({ name }) => name === wanted);
-    expect(of('PORT')).toMatchObject({ value: 4444, source: 'other.env' });
-    expect(of('AGENT_MAX_STEPS')).toMatchObject({ value: 5, source: 'other.json' });
-    expect(of('APP_NAME')).toMatchObject({ value: 'agentd', source: 'default' });
-  });
-});
-
-describe('config check', () => {
-  test('reports a valid configuration, with the channels, and exits with 0', async () => {
-    const cwd = folderWith();
-    const env = { ...TOKENS, WEBCHAT_ENABLED: 'true' };
-    const { code, stdout, stderr } = await command(['config', 'check'], { cwd, env, base: false });
-    expect([code, stdout, stderr]).toEqual([0, 'configuration is valid\nchannels: webchat\n', '']);
-    const json = await command(['config', 'check', '--json'], { cwd, env, base: false });
-    expect(JSON.parse(json.stdout)).toEqual({
-      valid: true,
-      channels: ['webchat'],
-      sources: [],
-      environment: '',
-      warnings: [],
-      problems: [],
-    });
-  });
-
-  test('reports all problems at once, each with its setting, its source and a correct value, and exits with 78', async () => {
-    const cwd = folderWith({
-      'agentd.yaml': 'AGENT_MAX_STEPS: many\nAGENT_MAXSTEPS: 3\n',
-      '.env': 'HOST=127.0.0.1\nWEBCHAT_ENABLD=true\n',
-    });
-    const env = { PORT: '99999', MESSAGING_PLATFORMS: 'webchta' };
-    const { code, stdout } = await command(['config', 'check', '--json'], { cwd, env, base: false });
-    const { valid, problems } = JSON.parse(stdout) as {
-      valid: boolean;
-      problems: Record<string, string | null>[];
-    };
-    expect([code, valid]).toEqual([78, false]);
-    expect(problems).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ setting: 'JWT_ALGORITHM', problem: 'is not set' }),
-        expect.objectContaining({ setting: 'JWT_SECRET_KEY' }),
-        {
-          setting: 'PORT',
-          value: '99999',
-          source: 'environment',
-          problem: 'is more than 65535',
-          right: 'a whole number from 0 to 65535',
-        },
-        expect.objectContaining({ setting: 'AGENT_MAX_STEPS', value: 'many', source: 'agentd.yaml' }),
-        expect.objectContaining({ setting: 'AGENT_MAXSTEPS', right: 'AGENT_MAX_STEPS, perhaps' }),
-        expect.objectContaining({
-          setting: 'WEBCHAT_ENABLD',
-          source: '.env',
-          problem: 'is not a setting, but looks like WEBCHAT_ENABLED',
-        }),
-        expect.objectContaining({
-          setting: 'MESSAGING_PLATFORMS',
-          value: 'webchta',
-          problem: 'there is no channel of this name',
-        }),
-      ]),
-    );
-    const serve = await agentd(['serve'], { cwd, env, base: false });
-    expect([serve.code, serve.stdout]).toEqual([78, '']);
-    for (const { setting } of problems) expect(serve.stderr).toContain(String(setting));
-  });
-
-  test.each([
-    ['JWT_VERIFY_SIGNATURE', 'production'],
-    ['JWT_VERIFY_EXP', 'production'],
-    ['JWT_VERIFY_SIGNATURE', 'staging'],
-    ['JWT_VERIFY_EXP', 'staging'],
-    ['JWT_VERIFY_SIGNATURE', ''],
-  ])(
-    'refuses %s=false with exit code 78 if NODE_ENV=%s, and only warns if NODE_ENV=development',
-    async (name, NODE_ENV) => {
-      const cwd = folderWith();
-      const env = { ...TOKENS, WEBCHAT_ENABLED: 'true', [name]: 'false' };
-      const refused = await command(['config', 'check'], { cwd, env: { ...env, NODE_ENV }, base: false });
-      expect(refused.code).toBe(78);
-      expect(refused.stderr).toContain(`${name}=false (environment)\n    wrong: is refused `);
-      const developing = { ...env, NODE_ENV: 'development' };
-      const warned = await command(['config', 'check'], { cwd, env: developing, base: false });
-      expect(warned.code).toBe(0);
-      expect(warned.stderr).toMatch(new RegExp(`^warning: ${name}=false: `));
-    },
+  const env = { PORT: '99999', MESSAGING_PLATFORMS: 'webchta' };
+  const { code, stdout } = await command(['config', 'check', '--json'], { cwd, env, base: false });
+  const { valid, problems } = JSON.parse(stdout) as {
+    valid: boolean;
+    problems: Record<string, string | null>[];
+  };
+  expect([code, valid]).toEqual([78, false]);
+  expect(problems).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ setting: 'JWT_ALGORITHM', problem: 'is not set' }),
+      expect.objectContaining({ setting: 'JWT_SECRET_KEY' }),
+      {
+        setting: 'PORT',
+        value: '99999',
+        source: 'environment',
+        problem: 'is more than 65535',
+        right: 'a whole number from 0 to 65535',
+      },
+      expect.objectContaining({ setting: 'AGENT_MAX_STEPS', value: 'many', source: 'agentd.yaml' }),
+      expect.objectContaining({ setting: 'AGENT_MAXSTEPS', right: 'AGENT_MAX_STEPS, perhaps' }),
+      expect.objectContaining({
+        setting: 'WEBCHAT_ENABLD',
+        source: '.env',
+        problem: 'is not a setting, but looks like WEBCHAT_ENABLED',
+      }),
+      expect.objectContaining({
+        setting: 'MESSAGING_PLATFORMS',
+        value: 'webchta',
+        problem: 'there is no channel of this name',
+      }),
+    ]),
   );
+  const serve = await agentd(['serve'], { cwd, env, base: false });
+  expect([serve.code, serve.stdout]).toEqual([78, '']);
+  for (const { setting } of problems) expect(serve.stderr).toContain(String(setting));
 });
 
 /** What the program prints, and its exit code, if a daemon does not start with these settings. */

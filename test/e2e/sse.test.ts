@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { Dictation } from '../support/dictation.ts';
-import { eventsIn, read, readAll, type Seen, start, startRaw } from '../support/event-stream.ts';
+import {
+  eventsIn,
+  type ReadOptions,
+  read,
+  readAll,
+  type Seen,
+  start,
+  startRaw,
+} from '../support/event-stream.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -192,22 +200,6 @@ describe('tokens', () => {
     );
   });
 
-  it('are refused if they belong to another person, for reading and for stopping, and change nothing', async () => {
-    const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
-    const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada });
-    const url = `${daemon.url}/sse/stream/${stream_id}`;
-    for (const request of [
-      fetch(`${url}?token=${bob}`),
-      fetch(url, { headers: { Cookie: `jwt_token=${bob}` } }),
-      fetch(`${url}?token=${bob}`, { method: 'DELETE' }),
-    ]) {
-      expect(await code(await request)).toEqual([403, 'forbidden']);
-    }
-    expect(await reply(stream_id)).toBe('ada@example.com');
-    expect(await code(await fetch(`${url}?token=${bob}`))).toEqual([403, 'forbidden']);
-    expect(await reply(stream_id)).toBe('ada@example.com');
-  });
-
   it('are set as a cookie if they fit, and clear the cookie if they do not fit or are null', async () => {
     const cookie = async (body: object, headers = {}) =>
       (await startRaw(daemon.url, { user_id: 'u', message: 'count 1', ...body }, headers)).headers.get(
@@ -224,6 +216,61 @@ describe('tokens', () => {
     expect(await cookie({ jwt_token: 'x'.repeat(5000) })).toBe(COOKIE_CLEARED);
     expect(await cookie({ jwt_token: null })).toBe(COOKIE_CLEARED);
     expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
+  });
+});
+
+// Tests agentd-message(7), "Whose stream it is".
+describe('whose stream it is:', () => {
+  const cookie = (value: string) => ({ Cookie: `jwt_token=${value}` });
+  let [ada, bob] = ['', ''];
+  beforeAll(async () => {
+    [ada, bob] = await Promise.all([token({ sub: 'ada' }), token({ sub: 'bob' })]);
+  });
+
+  /** Starts a stream. Its answer shows for whom its run acts. */
+  const me = (body: object = {}, headers: Record<string, string> = {}) =>
+    start(daemon.url, { user_id: 'u', message: 'me', ...body }, headers);
+
+  /** Returns the code of the problem. */
+  async function refusal(stream_id: string, options: ReadOptions = {}): Promise<string> {
+    return JSON.parse((await readAll(daemon.url, stream_id, options)).text).code;
+  }
+
+  it('a cookie counts only if the message came with a cookie of the same person', async () => {
+    const headers = cookie(ada);
+    expect(await reply(await me({}, headers), { headers })).toBe('ada@example.com');
+    expect(await reply(await me(), { headers })).toBe('nobody');
+    expect(await reply(await me({}, cookie(bob)), { headers })).toBe('nobody');
+  });
+
+  it('a stream in the session of a person is refused to the cookie of somebody else, even if the session stores a sign-in', async () => {
+    const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
+    const stream_id = await me({ session_id });
+    expect(await refusal(stream_id, { headers: cookie(bob) })).toBe('forbidden');
+    expect(await reply(stream_id)).toBe('ada@example.com');
+  });
+
+  it('a stream that got its owner from the token in its address can be read and stopped, and its answer repeated, only with a token of that person', async () => {
+    const headers = { 'Idempotency-Key': 'mine' };
+    const stream_id = await me({}, headers);
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    for (const query of ['', `token=${bob}`])
+      for (const method of ['GET', 'DELETE'])
+        expect(await refusal(stream_id, { query, method })).toBe('forbidden');
+    const { body } = await post(daemon.url, { user_id: 'u', message: 'me' }, { headers });
+    expect(body.code).toBe('session_forbidden');
+    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
+    expect((await readAll(daemon.url, stream_id, { query: `token=${ada}`, method: 'DELETE' })).status).toBe(
+      204,
+    );
+  });
+
+  it('a stream can be neither read nor stopped by following a link', async () => {
+    const stream_id = await me();
+    const headers = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' };
+    expect(await refusal(stream_id, { headers })).toBe('forbidden');
+    expect(await refusal(stream_id, { headers, method: 'DELETE' })).toBe('forbidden');
+    expect(await reply(stream_id)).toBe('nobody');
   });
 });
 
