@@ -1,6 +1,4 @@
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
@@ -12,7 +10,7 @@ import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { eventsIn, type Seen } from '../support/event-stream.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -107,9 +105,11 @@ beforeAll(async () => {
     phonechat: await FakePlatform.start(phonechat),
     msgbot: await FakePlatform.start(msgbot),
   };
-  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
-  writeFileSync(join(folder, 'shop.yaml'), DOCUMENT);
-  writeFileSync(join(folder, 'agentd.yaml'), CONFIGURATION.replace('BASE', base), { mode: 0o600 });
+  writeFiles(folder, {
+    'runtime.ts': RUNTIME,
+    'shop.yaml': DOCUMENT,
+    'agentd.yaml': CONFIGURATION.replace('BASE', base),
+  });
   const env = Object.assign({}, ...Object.values(platforms).map((platform) => platform.env));
   options = {
     directory: folder,

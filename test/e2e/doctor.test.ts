@@ -45,9 +45,7 @@ afterEach(async () => {
 function env(): Record<string, string> {
   return {
     ...Object.assign({}, ...platforms.map((platform) => platform.env)),
-    API_BASE_URL: api.url,
-    API_EMAIL: 'service@example.com',
-    API_PASSWORD: PASSWORD,
+    ...api.env,
     AGENT_BASE_URL: model.url,
     AGENT_MODEL: 'small',
     AGENT_API_KEY: KEY,

@@ -1,11 +1,10 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { McpServer, SEARCH } from '../support/mcp-server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -32,10 +31,9 @@ let daemon: DaemonHere;
 beforeAll(async () => {
   server = await McpServer.open();
   server.tools = [SEARCH, { ...SEARCH, name: 'orders', title: 'Orders of a person' }];
-  writeFileSync(env.AGENT_RUNTIME, RUNTIME);
-  writeFileSync(
-    join(folder, 'agentd.yaml'),
-    `
+  writeFiles(folder, {
+    'agent.mjs': RUNTIME,
+    'agentd.yaml': `
 tools:
   - mcp: ${server.url}
     name: docs
@@ -49,7 +47,7 @@ tools:
     name: crm
     tools: { search: { effect: read, as: find_customer } }
 `,
-  );
+  });
   daemon = await start();
   // The daemon does not wait long for a program, which may start slowly on a busy machine.
   await vi.waitFor(

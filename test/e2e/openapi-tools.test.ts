@@ -6,7 +6,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -107,9 +107,11 @@ let daemon: DaemonHere;
 
 beforeAll(async () => {
   const base = `http://127.0.0.1:${await listenOnFreePort(api)}`;
-  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
-  writeFileSync(join(folder, 'shop.yaml'), DOCUMENT);
-  writeFileSync(join(folder, 'agentd.yaml'), ENTRIES.replaceAll('BASE', base), { mode: 0o600 });
+  writeFiles(folder, {
+    'runtime.ts': RUNTIME,
+    'shop.yaml': DOCUMENT,
+    'agentd.yaml': ENTRIES.replaceAll('BASE', base),
+  });
   const env = {
     AGENT_RUNTIME: './runtime.ts',
     API_BASE_URL: `${base}/v1`,

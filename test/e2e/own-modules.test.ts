@@ -1,9 +1,8 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-folder.ts';
 import { post } from '../support/webchat.ts';
 
 // Modules that an operator wrote, in a folder without node_modules: a channel that imports values from agentd, and a
@@ -51,8 +50,7 @@ function fail() {
 
 let daemon: DaemonHere;
 beforeAll(async () => {
-  writeFileSync(join(folder, 'slip.ts'), CHANNEL);
-  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
+  writeFiles(folder, { 'slip.ts': CHANNEL, 'runtime.ts': RUNTIME });
   const env = { MESSAGING_PLATFORMS: './slip.ts', AGENT_RUNTIME: './runtime.ts' };
   daemon = await startDaemonHere({ directory: folder, env });
 });

@@ -39,10 +39,11 @@ let shop: Shop;
 let recordedPrompts: unknown[];
 
 beforeAll(async () => {
-  folder = temporaryFolder('replay');
-  writeFileSync(join(folder, 'cancel.ts'), TOOLS);
-  writeFileSync(join(folder, 'agentd.yaml'), 'tools:\n  - module: ./cancel.ts\n');
-  writeFileSync(join(folder, 'new.md'), 'Be short.');
+  folder = temporaryFolder('replay', {
+    'cancel.ts': TOOLS,
+    'agentd.yaml': 'tools:\n  - module: ./cancel.ts\n',
+    'new.md': 'Be short.',
+  });
   model = await FakeModel.start();
   platform = await FakePlatform.start(msgbot);
   const env = { ...platform.env, AGENT_BASE_URL: model.url, AGENT_MODEL: 'large', RECORD_RUNS: 'all' };

@@ -64,8 +64,7 @@ async function stage(env: Record<string, string>): Promise<Stage> {
     places: new Map(),
     env: {
       ...SECRETS,
-      API_BASE_URL: api.url,
-      API_EMAIL: 'service@example.com',
+      ...api.env,
       API_PUBLIC_USER_FIELDS: 'email,seen',
       LOG_LEVEL: 'TRACE',
       JWT_DEBUG: 'true',

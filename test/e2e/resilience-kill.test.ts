@@ -64,9 +64,7 @@ it(`after each of ${ROUNDS} kill -9 under load, the daemon has every answered tu
     find: ({ sub, query }) => ({ email: query.userEmail, seen_by: sub }),
   });
   const env = {
-    API_BASE_URL: api.url,
-    API_EMAIL: 'service@example.com',
-    API_PASSWORD: 'service-password',
+    ...api.env,
     TOKEN_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     LOOP_GUARD_ENABLED: 'false',
   };

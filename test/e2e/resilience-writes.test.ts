@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { randomFrom } from '../support/chance.ts';
@@ -9,7 +7,7 @@ import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { type CompletionRequest, FakeModel, type ModelAnswer } from '../support/fake-model.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
@@ -117,8 +115,7 @@ beforeAll(async () => {
   const port = await listenOnFreePort(api);
   model = await FakeModel.start();
   model.script(answer);
-  writeFileSync(join(folder, 'shop.json'), JSON.stringify(DOCUMENT));
-  writeFileSync(join(folder, 'agentd.yaml'), SOURCES);
+  writeFiles(folder, { 'shop.json': JSON.stringify(DOCUMENT), 'agentd.yaml': SOURCES });
   env = {
     API_BASE_URL: `http://127.0.0.1:${port}`,
     API_EMAIL: 'service@example.com',

@@ -28,7 +28,7 @@ describe.skipIf(!hasRedis)('a sign-out at the authorization server', () => {
     issuer = await Issuer.start(async () => `http://127.0.0.1:${port}/backchannel-logout`);
     env = {
       ...{ REDIS_URL: redis.url, TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') },
-      ...{ API_BASE_URL: api.url, API_EMAIL: 'service@example.com', API_PASSWORD: 'service-password' },
+      ...api.env,
       ...{ JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: `${issuer.url}/jwks`, JWT_SECRET_KEY: '' },
       ...{ JWT_ISSUER: issuer.url, JWT_AUDIENCE: CLIENT.client_id },
       STATE_DIR: join(directory, 'state'),

@@ -1,12 +1,10 @@
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../support/fake-authorization-server.ts';
 import { listenOnFreePort } from '../support/free-ports.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -54,11 +52,10 @@ const billing = createServer(({ headers }, response) => {
 beforeAll(async () => {
   authorization = await FakeAuthorizationServer.start();
   await listenOnFreePort(billing);
-  writeFileSync(join(folder, 'runtime.mjs'), RUNTIME);
-  writeFileSync(join(folder, 'billing.json'), JSON.stringify(DOCUMENT));
-  writeFileSync(
-    join(folder, 'agentd.yaml'),
-    `
+  writeFiles(folder, {
+    'runtime.mjs': RUNTIME,
+    'billing.json': JSON.stringify(DOCUMENT),
+    'agentd.yaml': `
 tools:
   - openapi: ./billing.json
     name: billing
@@ -71,8 +68,7 @@ tools:
       audience: billing
     operations: { listInvoices: {} }
 `,
-    { mode: 0o600 },
-  );
+  });
   daemon = await startDaemonHere({
     directory: folder,
     env: { AGENT_RUNTIME: './runtime.mjs', BILLING_SECRET: EXCHANGE_CLIENT.client_secret },

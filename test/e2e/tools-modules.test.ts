@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { command } from '../support/command.ts';
 import { SECRET } from '../support/daemon.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { FakeApi } from '../support/fake-api.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -84,16 +84,12 @@ beforeAll(async () => {
     secret: SECRET,
     find: ({ query }) => ({ email: query.userEmail, name: `Name of ${query.userEmail}`, phone: '+15550100' }),
   });
-  mkdirSync(join(folder, 'tools'));
-  writeFileSync(join(folder, 'tools', 'people.ts'), TOOLS);
-  writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
-  writeFileSync(join(folder, 'agentd.yaml'), 'tools:\n  - module: ./tools/people.ts\n');
-  env = {
-    AGENT_RUNTIME: './runtime.ts',
-    API_BASE_URL: api.url,
-    API_EMAIL: 'service@example.com',
-    API_PASSWORD: 'service-password',
-  };
+  writeFiles(folder, {
+    'tools/people.ts': TOOLS,
+    'runtime.ts': RUNTIME,
+    'agentd.yaml': 'tools:\n  - module: ./tools/people.ts\n',
+  });
+  env = { ...api.env, AGENT_RUNTIME: './runtime.ts' };
   daemon = await startDaemonHere({ directory: folder, env });
 });
 afterEach(() => {

@@ -1,7 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import phonechat from '../../plugins/phonechat/index.ts';
 import { toMessageId } from '../../plugins/phonechat/simulator.ts';
@@ -11,6 +9,7 @@ import { SECRET } from './daemon.ts';
 import { type DaemonHere, startDaemonHere } from './daemon-here.ts';
 import { FakeApi } from './fake-api.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export const NUMBER_ID = '106540352242922';
 /**
@@ -31,7 +30,7 @@ export function sample(name: string): string {
 export class Phonechat {
   readonly platform: FakePlatform;
   readonly api: FakeApi;
-  readonly directory = mkdtempSync(join(tmpdir(), 'agentd-phonechat-'));
+  readonly directory = temporaryFolder('phonechat');
   /** The people of this test, who send the messages of the samples. */
   ada = ADA;
   bob = BOB;
@@ -52,9 +51,7 @@ export class Phonechat {
   get env(): Record<string, string> {
     return {
       ...this.platform.env,
-      API_BASE_URL: this.api.url,
-      API_EMAIL: 'service@example.com',
-      API_PASSWORD: 'service-password',
+      ...this.api.env,
       ...this.#settings,
     };
   }
@@ -147,13 +144,6 @@ export class Phonechat {
   async texts(place: string, count: number): Promise<string[]> {
     await this.platform.until(() => this.platform.textsTo(place).length >= count);
     return this.platform.textsTo(place);
-  }
-
-  async stop(): Promise<void> {
-    await this.#daemon?.stop();
-    await this.platform.close();
-    await this.api.close();
-    await rm(this.directory, { recursive: true, force: true });
   }
 
   private calls() {

@@ -51,12 +51,7 @@ async function openShop<Daemon extends DaemonHere>(
   { api: apiOptions, ...options }: ShopOptions,
 ): Promise<Shop<Daemon>> {
   const api = await FakeApi.start({ secret: SECRET, users: [ADA, GRACE], ...apiOptions });
-  const env = {
-    API_BASE_URL: api.url,
-    API_EMAIL: 'service@example.com',
-    API_PASSWORD: 'service-password',
-    ...options.env,
-  };
+  const env = { ...api.env, ...options.env };
   const daemon = await start({ ...options, env });
   const run = (...args: string[]) => command(args, { cwd: daemon.directory, env });
   return {
