@@ -123,32 +123,16 @@ describe('a message with a tool call', () => {
     expect(JSON.stringify(model.requests)).not.toContain(PARENT.trace);
   });
 
-  it('has the attributes of the OpenTelemetry conventions for each call', () => {
-    const named = (name: string) => collector.spans.filter((span) => span.name === name);
-    expect(named('chat scripted').map(({ kind, attributes }) => ({ kind, ...attributes }))).toMatchObject([
-      { kind: 3, 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 12 },
-      {
-        'gen_ai.provider.name': 'openai',
-        'gen_ai.request.model': 'scripted',
-        'gen_ai.usage.input_tokens': 20,
-        'gen_ai.usage.output_tokens': 4,
-      },
-    ]);
-    expect(named('execute_tool get_user')[0]).toMatchObject({
-      kind: 1,
-      attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'get_user' },
-      events: [{ name: 'credentials', attributes: { 'agentd.credentials': 'user', 'agentd.verdict': 'ok' } }],
-    });
+  it('has the credentials of a tool call as an event, and the address of the API', () => {
     const { hostname, port } = new URL(shop.api.url);
-    expect(named('GET api')[0]).toMatchObject({
-      kind: 3,
-      attributes: {
-        'http.request.method': 'GET',
-        'http.response.status_code': 200,
-        'server.address': hostname,
-        'server.port': Number(port),
-        'agentd.source': 'api',
-      },
+    const named = (name: string) => collector.spans.find((span) => span.name === name);
+    expect(named('execute_tool get_user')?.events).toMatchObject([
+      { name: 'credentials', attributes: { 'agentd.credentials': 'user', 'agentd.verdict': 'ok' } },
+    ]);
+    expect(named('GET api')?.attributes).toMatchObject({
+      'server.address': hostname,
+      'server.port': Number(port),
+      'agentd.source': 'api',
     });
   });
 

@@ -311,7 +311,14 @@ describe('a span', () => {
       'agentd.reason': 'http_500',
       'error.type': '500',
     });
-    expect(tool?.attributes).toMatchObject({ 'agentd.reason': '_OTHER', 'error.type': '_OTHER' });
+    expect(tool).toMatchObject({ name: 'execute_tool look_up', status: 2, kind: 1 });
+    expect(tool?.attributes).toEqual({
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'look_up',
+      'agentd.verdict': 'failed',
+      'agentd.reason': '_OTHER',
+      'error.type': '_OTHER',
+    });
     expect(step?.attributes).toEqual({ 'agentd.verdict': 'ok', 'agentd.reason': 'stopped' });
     expect(collector.bytes.toString('latin1')).not.toMatch(/ada@example|hello|secret|other_person/);
   });
@@ -362,6 +369,7 @@ describe('a span', () => {
       part.end({ verdict: 'ok', detail: { model: 'm', input_tokens: 1, output_tokens: 2 } });
     };
     const [without] = await spansOf(call);
+    expect(without).toMatchObject({ name: 'chat m', kind: 3 });
     expect(without?.attributes).toEqual({
       'gen_ai.provider.name': 'openai',
       'gen_ai.request.max_tokens': 7,
