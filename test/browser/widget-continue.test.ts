@@ -27,7 +27,7 @@ function answerCodes(): { calls: string[]; state: string; links: object[]; token
       return { status: 204 };
     }
     if (url !== '/link/codes') return { status: 200, body: code };
-    const channels = { teamchat: {}, msgbot: { url: URL_OF_CODE } };
+    const channels = { teamchat: {}, msgbot: { url: URL_OF_CODE }, other: { url: 'javascript:alert(1)' } };
     const expires_at = new Date(Date.now() + 600_000).toISOString();
     return { status: 201, body: { id: 'c1', code: 'ABCDE23456', expires_at, channels } };
   };
@@ -79,6 +79,8 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     await visitor.chat.getByText('ABCDE23456').waitFor();
     const link = visitor.chat.getByRole('link', { name: /Open Telegram/ });
     expect(await link.getAttribute('href')).toBe(URL_OF_CODE);
+    // Only https leads to another chat.
+    expect(await visitor.chat.getByRole('link', { name: /Open other/ }).count()).toBe(0);
     expect(
       await link.getByRole('img', { name: 'QR code that opens Telegram with the code' }).isVisible(),
     ).toBe(true);
