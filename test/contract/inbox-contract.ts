@@ -12,7 +12,7 @@ import type {
 } from '../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { callBoth, storeReply, sweepAll } from './store-writes.ts';
+import { callBoth, storeReply, sweepAll, sweepExpired } from './store-writes.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -682,7 +682,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).not.toBeNull();
         test.advance(1);
         // The sweep deletes the message and the trace of its turn.
-        if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(2);
+        if (test.store.maintenance !== null) expect(await sweepExpired(test)).toBe(2);
         expect(await inbox.find(message.id)).toBeNull();
       });
 

@@ -11,7 +11,7 @@ import {
 import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.ts';
 import { ada, aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';
+import { commitUnderClaim, saveSession, sweepExpired } from './store-writes.ts';
 
 const TTL = 600_000;
 const TEN_MINUTES = 600_000;
@@ -464,7 +464,7 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       await codes.claim('wrong', sender());
       test.advance(TEN_MINUTES + HOUR);
       expect(await codes.find('id a')).toBeNull();
-      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(4);
+      if (test.store.maintenance !== null) expect(await sweepExpired(test)).toBe(4);
     });
 
     it('of a person and of a sender are erased with them', async () => {

@@ -3,7 +3,7 @@ import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
 import { type LinkStore, OF_PERSON_MAX } from '../../src/daemon/store/links/links.ts';
 import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { callBoth, sweepAll } from './store-writes.ts';
+import { callBoth, sweepExpired } from './store-writes.ts';
 
 const KEY = 'chat:jwt:u1';
 const MONTH = 2_592_000 * 1000;
@@ -39,7 +39,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect(await links.get('chat:jwt:u1')).toBeNull();
       expect(await links.list({ limit: 10 })).toEqual([]);
       expect(await links.remove('chat:jwt:u1')).toBe(false);
-      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
+      if (test.store.maintenance !== null) expect(await sweepExpired(test)).toBe(1);
     });
 
     it('stores a text for the user in the step that ends or replaces a link, and only if it does', async () => {

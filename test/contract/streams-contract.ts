@@ -4,7 +4,7 @@ import { CLAIM_MS, type StreamClaim } from '../../src/daemon/store/claims/claims
 import type { NewStream, StreamStore } from '../../src/daemon/store/streams.ts';
 import { ada, aStream, bob, STREAM_TTL as TTL } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { callBoth, sweepAll } from './store-writes.ts';
+import { callBoth, sweepAll, sweepExpired } from './store-writes.ts';
 
 const NOBODY = { owner: null, reader: null };
 const INTERRUPTED = { event: 'error', data: '{"code":"interrupted"}' } as const;
@@ -49,7 +49,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.find(stream.stream_id)).toBeNull();
       expect(await streams.findByKey('k')).toBeNull();
       expect(await streams.claim(stream.stream_id, NOBODY)).toBeNull();
-      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBeGreaterThan(0);
+      if (test.store.maintenance !== null) expect(await sweepExpired(test)).toBeGreaterThan(0);
     });
 
     it('creates one stream for a key, even for many callers at once, until the stream has expired', async () => {
@@ -148,7 +148,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       test.advance(1);
       expect(await streams.find(stream_id)).toBeNull();
       expect(await streams.read(stream_id, 0)).toBeNull();
-      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBeGreaterThan(0);
+      if (test.store.maintenance !== null) expect(await sweepExpired(test)).toBeGreaterThan(0);
     });
 
     it('keeps the key of a stream that was answered, and frees the key of a stream that failed', async () => {
