@@ -63,7 +63,6 @@ tools:
     name: shop
     operations:
       listOrders: { bind: { customer: sub } }
-      GET /products/{id}: { public: [name] }
   - openapi: ./shop.yaml
     name: keyed
     base_url: BASE/v2
@@ -88,10 +87,6 @@ let forms: unknown[] = [];
 const api = createServer((request, response) => {
   const { method, url = '', headers } = request;
   response.setHeader('content-type', 'application/json');
-  if (url === '/v1/authentication_token') {
-    response.end('{"token":"the-default-token"}');
-    return;
-  }
   seen.push({ line: `${method} ${url}`, authorization: headers.authorization, key: headers['x-api-key'] });
   if (url.startsWith('/v3/')) {
     text(request).then((form) => {
@@ -147,21 +142,6 @@ test('a listed operation is called as the person, with a parameter that is bound
   ]);
 });
 
-test('the agent cannot choose a bound parameter, and the call requires sign-in', async () => {
-  const jwt = await token({ sub: 'user-1' });
-  expect(await say('shop_listOrders {"customer":"user-2"}', jwt)).toMatchObject({ ok: false });
-  expect(await say('shop_listOrders {}')).toMatchObject({ ok: false });
-  expect(await say('shop_listOrders {"states":["lost"]}', jwt)).toMatchObject({ ok: false });
-  expect(seen).toEqual([]);
-});
-
-test('without a sign-in, the agent gets only the public fields of a result', async () => {
-  expect(await say('shop_GET__products__id_ {"id":"a b"}')).toEqual({ ok: true, result: { name: 'Kettle' } });
-  expect(seen).toEqual([
-    { line: 'GET /v1/products/a%20b', authorization: 'Bearer the-default-token', key: undefined },
-  ]);
-});
-
 test('a source with its own key sends the key and no token', async () => {
   const jwt = await token({ sub: 'user-1' });
   expect(await say('keyed_GET__products__id_ {"id":"1"}', jwt)).toEqual({
@@ -187,14 +167,6 @@ test('a form is sent with a bound field and the token in a cookie, and the token
     },
   ]);
   expect(seen.map(({ authorization }) => authorization)).toEqual([undefined]);
-  for (const body of [
-    '{"owner":"user-2"}',
-    '{"owner[]":"user-2"}',
-    '{"filter":{"owner":"user-2"}}',
-    '{"filter":{"q":null}}',
-  ])
-    expect(await say(`other_search {"body":${body}}`, jwt)).toMatchObject({ ok: false });
-  expect(forms).toHaveLength(1);
 });
 
 test('an entry that does not match its document prevents the start with exit code 78, and the error says where', async () => {
