@@ -1,6 +1,7 @@
 import type { AnswerHeaders } from '../../agent/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { maskTokens } from '../settings/secret.ts';
+import { cutText } from '../texts/printable.ts';
 import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
 import { maskEchoed } from './downstream/client.ts';
@@ -9,6 +10,8 @@ import type { Need, Sent, Tool, ToolSourceInfo } from './tool.ts';
 
 /** Maximum length of the body of a 4xx that is passed on to the agent, in characters. */
 const MAX_REFUSAL_CHARACTERS = 1_000;
+/** Maximum number of characters of each thing that a server says that it needs. */
+const MAX_NEED_CHARACTERS = 500;
 const MAX_MESSAGE_CHARACTERS = 1_000;
 /** Maximum size of the headers of an answer, in bytes of JSON. They are a part of the result. */
 const MAX_HEADERS_BYTES = 4_096;
@@ -64,7 +67,7 @@ function readOutcome(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max
 function needed(tool: Tool, needs: readonly Need[], opened: CallClient, mask: Mask) {
   const { usedDefault, client } = opened;
   const isPersonal = client.credentials === 'user' || client.credentials === 'exchange';
-  const told = usedDefault && tool.public !== 'all' ? 'something else first' : mask(needsInWords(needs));
+  const told = usedDefault && tool.public !== 'all' ? 'something else first' : needsInWords(needs, mask);
   const pages = listPages(tool.source, needs, { isPersonal, mask });
   const unshown =
     needs.some(({ url }) => url !== null) && pages.length === 0
@@ -166,9 +169,9 @@ export interface ServerPage {
 }
 
 /** What a server needs, in words for the agent. */
-function needsInWords(needs: readonly Need[]): string {
+function needsInWords(needs: readonly Need[], mask: Mask): string {
   const words = needs
-    .map(({ message }) => message.replace(/[.\s]+$/, ''))
+    .map(({ message }) => cutText(mask(message), MAX_NEED_CHARACTERS).replace(/[.\s]+$/, ''))
     .filter((message) => message !== '');
   return words.length === 0 ? 'something else first' : words.join('; ');
 }

@@ -12,7 +12,7 @@ import type { AlarmClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import type { Need } from '../tool.ts';
 import { McpFailure, McpStatus } from './failure.ts';
-import { needsOfError } from './read-result.ts';
+import { MAX_SAID, needsOfError } from './read-result.ts';
 import { isStateless, type McpTransport } from './transport.ts';
 import { WatchedTransport } from './watched-transport.ts';
 
@@ -20,11 +20,6 @@ import { WatchedTransport } from './watched-transport.ts';
 const ANSWER_MS = 10_000;
 const MAX_PAGES = 20;
 const MAX_TOOLS = 1_000;
-/**
- * Maximum length of a server's text in the refusal of a request, in characters. It is longer than what is shown of it,
- * so that no token in it is cut before it is masked.
- */
-const MAX_SAID = 20_000;
 
 export type ListedTool = ListToolsResult['tools'][number];
 

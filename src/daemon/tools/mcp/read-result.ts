@@ -49,7 +49,11 @@ export const INPUT_REQUIRED = -32042;
 /** The code of the error with which a server says that the client lacks a capability. */
 const CAPABILITY_MISSING = -32021;
 export const MAX_NEEDS = 5;
-const MAX_CHARACTERS = 500;
+/**
+ * Maximum length of a server's text about a call, in characters. It is longer than what is shown of it, so that no token
+ * in it is cut before it is masked.
+ */
+export const MAX_SAID = 20_000;
 const MAX_FIELDS = 20;
 const MAX_URL_CHARACTERS = 2_000;
 
@@ -99,5 +103,5 @@ function safeUrl(text: string): string | null {
 }
 
 function shown(text: string): string {
-  return cutText(printable(text).trim(), MAX_CHARACTERS);
+  return cutText(printable(text).trim(), MAX_SAID);
 }

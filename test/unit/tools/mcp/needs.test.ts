@@ -106,6 +106,15 @@ describe('what an MCP server needs before it carries out a call', () => {
     expect(JSON.stringify(answer)).not.toContain(url);
   });
 
+  it('is told in words that are masked before they are cut, so that no part of a token is left', async () => {
+    const message = `${'x'.repeat(490)} ${ADA.token}`;
+    const answer = await callWith(
+      inputRequired({ inputRequests: { page: inputRequired.elicitUrl({ message, url: PAGE }) } }),
+    );
+    expect(JSON.stringify(answer)).not.toContain(ADA.token.slice(0, 5));
+    expect(JSON.stringify(answer)).not.toContain('x'.repeat(501));
+  });
+
   it('is shown if it is on this machine', async () => {
     await shown('http://127.0.0.1:8080/connect');
     expect(pages).toMatchObject([{ url: 'http://127.0.0.1:8080/connect' }]);
