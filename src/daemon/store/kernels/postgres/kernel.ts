@@ -1,8 +1,9 @@
 import { StoreUnavailable } from '../../../errors.ts';
+import { type Run, run, runAfter, untilStored } from '../attempts.ts';
 import { Batches } from '../batches.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
-import { Pending, type Read, type Run, run, runAfter, type Stored, untilStored } from '../optimistic-tx.ts';
+import { Pending, type Read, type Stored } from '../optimistic-tx.ts';
 import type { Database } from './database.ts';
 import { type FoundReads, Known, NOTHING, toArguments } from './known.ts';
 import type { Notifications } from './notifications.ts';

@@ -1,17 +1,9 @@
 import { StoreUnavailable } from '../../../errors.ts';
+import { type Run, run, runAfter, untilStored } from '../attempts.ts';
 import { Batches } from '../batches.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
-import {
-  createRead,
-  documentName,
-  Pending,
-  type Read,
-  type Run,
-  run,
-  runAfter,
-  untilStored,
-} from '../optimistic-tx.ts';
+import { createRead, documentName, Pending, type Read } from '../optimistic-tx.ts';
 import { Cache, RedisDocument, Versions } from './cache.ts';
 import type { Changes } from './changes.ts';
 import { type Command, sharedArguments, sized } from './commands.ts';
