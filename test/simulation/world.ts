@@ -34,6 +34,8 @@ const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
 const START_AGAIN_MS = 1000;
 /** The maximum duration of a stop, ms. A longer stop is reported as a problem. */
 const STOP_MAX_MS = 300_000;
+/** Longest delay of a call of a daemon that stops, ms: each of its parts has 10 s. */
+const DELAY_OF_STOP_MS = 5_000;
 /** Calls that are made again and again even while nothing happens. Most of them do not wait for the scheduler. */
 const POLLS: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.reap', 'streams.reap']);
 /** The share of these calls that waits for the scheduler. */
@@ -211,7 +213,7 @@ export class World {
       case 'error':
         throw failure(when);
       case 'delay':
-        return this.scheduler.point(daemon.actor, ms);
+        return this.scheduler.point(daemon.actor, host.delay(ms));
       case 'pause':
         host.pause(ms);
         return this.scheduler.point(daemon.actor);
@@ -242,6 +244,8 @@ export class Host {
   readonly #name: DaemonName;
   #daemon: SimulatedDaemon | null = null;
   #isStopping = false;
+  /** When the last call ends that a fault delays. */
+  #delayedUntil = 0;
 
   constructor(world: World, name: DaemonName) {
     this.#world = world;
@@ -284,8 +288,9 @@ export class Host {
   stop(ms: number): void {
     const daemon = this.#daemon;
     if (daemon === null || this.#isStopping || !daemon.accepts) return;
+    const { now } = this.#world.scheduler;
     // A suspended process gets the signal only when it continues.
-    if (daemon.actor.pausedUntil > this.#world.scheduler.now) return;
+    if (daemon.actor.pausedUntil > now || this.#delayedUntil > now + DELAY_OF_STOP_MS) return;
     this.#world.trace.note(this.#name, () => 'STOPS');
     this.#world.struck.push('stop');
     this.#isStopping = true;
@@ -306,6 +311,16 @@ export class Host {
     this.#world.struck.push('pause');
     const { actor } = this.#daemon;
     actor.pausedUntil = Math.max(actor.pausedUntil, this.#world.scheduler.now + ms);
+  }
+
+  /**
+   * A call of the daemon is delayed. @returns for how long, ms: a part that stops waits for its calls, so it would rightly
+   * say that it did not stop in time.
+   */
+  delay(ms: number): number {
+    const taken = this.#isStopping ? Math.min(ms, DELAY_OF_STOP_MS) : ms;
+    this.#delayedUntil = Math.max(this.#delayedUntil, this.#world.scheduler.now + taken);
+    return taken;
   }
 
   /** Lets a suspended daemon continue. */
