@@ -87,7 +87,7 @@ async function fillSession(store: Store, { canary, person }: typeof ada): Promis
  */
 async function fillTied(store: Store, { canary, person }: typeof ada): Promise<void> {
   const user_id = `V${canary}`;
-  await store.links.put({ key: `${PLATFORM}:jwt:${user_id}`, token: 'token', person, ttl_ms: HOUR }, null);
+  await store.links.put({ key: `${PLATFORM}:jwt:${user_id}`, token: 'token', person, ttl_ms: HOUR });
   const count = (session_id: string, user: ReturnType<typeof guardUser>) =>
     store.guard.check({ user, session_id, text: 'hash', message_id: null, sent_at: null }, GUARD_LIMITS);
   await count('a-session', guardUser({ platform: PLATFORM, user_id, person: null, address: null }));

@@ -9,6 +9,7 @@ import {
   WRONG_MAX,
 } from '../../src/daemon/store/links/link-codes.ts';
 import type { StoredToken } from '../../src/daemon/store/persons/stored-tokens.ts';
+import { dropLink } from '../support/drop-link.ts';
 import { ada, aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession, sweepExpired } from './store-writes.ts';
@@ -47,7 +48,6 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       seen: { token: `token ${name}`, confirmed_token: 'newer' },
       link: { key: KEY, token: 'newer', person: ada, ttl_ms: HOUR },
       life: { issued_at: null, expires_at: test.now() + HOUR },
-      alias: null,
       standing: new Map([[KEY, null]]),
       ...members,
     });
@@ -355,7 +355,7 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
         });
         const link = { key: KEY, token: 'newer', expires_at: test.now() + HOUR };
         expect(await test.store.links.get(KEY)).toMatchObject(link);
-        await test.store.links.remove(KEY);
+        await dropLink(test.store.links, KEY);
         expect(await codes.bind(binding(name))).toBe('gone');
         expect(await test.store.links.get(KEY)).toBeNull();
       }
@@ -394,11 +394,11 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
         [other, null],
       ]);
       for (const key of [KEY, other]) {
-        await test.store.links.put({ key, token: 'of bob', person: bob, ttl_ms: HOUR }, null);
+        await test.store.links.put({ key, token: 'of bob', person: bob, ttl_ms: HOUR });
         expect(await codes.bind(binding('a', { standing }))).toBe('changed');
         expect((await test.store.links.get(key))?.token).toBe('of bob');
         if (key === KEY) expect(await codes.bind(binding('a', { standing: new Map() }))).toBe('changed');
-        await test.store.links.remove(key);
+        await dropLink(test.store.links, key);
       }
       expect(await stateOf('a')).toBe('claimed');
       expect(await codes.bind(binding('a', { standing }))).toBe('bound');
@@ -419,15 +419,16 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
 
     it('replace the links under all spellings of the sender, and lead to the link by the other id', async () => {
       const old = { token: 'old', person: bob, ttl_ms: HOUR };
-      await test.store.links.put({ ...old, key: KEY }, null);
-      await test.store.links.put({ ...old, key: 'chat:jwt:v1' }, null);
+      await test.store.links.put({ ...old, key: KEY });
+      await test.store.links.put({ ...old, key: 'chat:jwt:v1' });
       await agreed('a');
       const standing = new Map([
         [KEY, 'old'],
         ['chat:jwt:v1', 'old'],
       ]);
       const alias = { alias: 'chat:bsuid', person: ada };
-      expect(await codes.bind(binding('a', { standing, alias }))).toBe('bound');
+      const { link } = binding('a');
+      expect(await codes.bind(binding('a', { standing, link: { ...link, alias } }))).toBe('bound');
       expect((await test.store.links.list({ limit: 10 })).map(({ key, token }) => [key, token])).toEqual([
         [KEY, 'newer'],
       ]);

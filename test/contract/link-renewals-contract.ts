@@ -5,6 +5,7 @@ import type {
   RenewedToken,
 } from '../../src/daemon/store/links/link-renewals.ts';
 import { USED_WITHIN_MS } from '../../src/daemon/store/links/link-renewals.ts';
+import { dropLink } from '../support/drop-link.ts';
 import { ada, aPendingAction, aSession, aTrace } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';
@@ -24,7 +25,7 @@ export function describeLinkRenewals(current: () => StoreUnderTest): void {
     /** A token that was issued at the begin of the test, and lasts ten hours. */
     const life = (issued_at: number | null = begin) => ({ issued_at, expires_at: begin + 10 * HOUR });
     const put = (token: string, expected: string | null = null) =>
-      test.store.links.put({ key: KEY, token, person: ada, ttl_ms: 30 * DAY }, expected);
+      test.store.links.put({ key: KEY, token, person: ada, ttl_ms: 30 * DAY }, new Map([[KEY, expected]]));
     const seconds = (ms: number) => Math.floor(ms / 1000);
     const renewed = (members: Partial<RenewedToken> = {}): RenewedToken => ({
       token: 'second',
@@ -124,12 +125,12 @@ export function describeLinkRenewals(current: () => StoreUnderTest): void {
     it('store nothing after a sign-out, after the link was removed, or after it was made again', async () => {
       const changes: [what: string, change: () => Promise<unknown>, left: string | undefined][] = [
         ['signed out', signOut, 'first'],
-        ['removed', () => test.store.links.remove(KEY), undefined],
+        ['removed', () => dropLink(test.store.links, KEY), undefined],
         ['made again', () => put('other', 'first'), 'other'],
         [
           'made again with the same token',
           async () => {
-            await test.store.links.remove(KEY);
+            await dropLink(test.store.links, KEY);
             await put('first');
             await renewals.meet(KEY, 'first', life());
           },
@@ -141,7 +142,7 @@ export function describeLinkRenewals(current: () => StoreUnderTest): void {
         await change();
         expect(await renewals.renew(claim, renewed()), what).toBe(false);
         expect(await tokenNow(), what).toBe(left);
-        await test.store.links.remove(KEY);
+        await dropLink(test.store.links, KEY);
         begin = test.now();
       }
       await signOut();

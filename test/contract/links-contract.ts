@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import type { InboxClaim } from '../../src/daemon/store/inbox/inbox.ts';
 import { type LinkStore, OF_PERSON_MAX } from '../../src/daemon/store/links/links.ts';
-import { ada, bob } from './fixtures.ts';
+import { dropLink } from '../support/drop-link.ts';
+import { ada, aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { callBoth, sweepExpired } from './store-writes.ts';
+import { callBoth, commitUnderClaim, saveSession, sweepExpired } from './store-writes.ts';
 
 const KEY = 'chat:jwt:u1';
 const MONTH = 2_592_000 * 1000;
@@ -15,7 +17,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
     let links: LinkStore;
 
     const put = (key: string, token: string, expected: string | null, ttl_ms = MONTH, into = links) =>
-      into.put({ key, token, person: ada, ttl_ms }, expected);
+      into.put({ key, token, person: ada, ttl_ms }, new Map([[key, expected]]));
 
     beforeEach(() => {
       test = current();
@@ -38,27 +40,31 @@ export function describeLinks(current: () => StoreUnderTest): void {
       test.advance(1);
       expect(await links.get('chat:jwt:u1')).toBeNull();
       expect(await links.list({ limit: 10 })).toEqual([]);
-      expect(await links.remove('chat:jwt:u1')).toBe(false);
+      expect(await dropLink(links, 'chat:jwt:u1')).toBe(false);
       if (test.store.maintenance !== null) expect(await sweepExpired(test)).toBe(1);
     });
 
     it('stores a text for the user in the step that ends or replaces a link, and only if it does', async () => {
-      const told = (what: 'ended' | 'replaced') => ({ id: what, platform: 'chat', user_id: 'u1', what });
-      const replace = (token: string, expected: string) =>
-        links.put({ ...{ key: KEY, token, person: ada, ttl_ms: MONTH }, notice: told('replaced') }, expected);
+      const replace = (token: string, expected: string) => {
+        const link = { key: KEY, token, person: ada, ttl_ms: MONTH, isTold: true };
+        return links.put(link, new Map([[KEY, expected]]));
+      };
+      const remove = (...tokens: string[]) =>
+        links.remove(new Map(tokens.map((token) => [KEY, token])), { isTold: true });
       const texts = async () =>
-        (await test.store.inbox.list({ states: ['replied'], limit: 9 })).map(({ id }) => id);
+        (await test.store.inbox.list({ states: ['replied'], limit: 9 })).map((one) => one.link_change);
       await put(KEY, 'one', null);
-      expect(await links.remove(KEY, 'another', told('ended'))).toBe(false);
+      expect(await remove('another')).toBe(false);
       expect(await replace('two', 'another')).toBe(false);
       expect(await texts()).toEqual([]);
       expect(await replace('two', 'one')).toBe(true);
-      expect(await links.remove(KEY, 'two', told('ended'))).toBe(true);
-      expect(await links.remove(KEY, undefined, told('ended'))).toBe(false);
+      expect(await remove('two')).toBe(true);
+      expect(await remove()).toBe(true);
+      expect(await texts()).toEqual(['ended', 'replaced']);
       const store = await test.restart();
       const [claim, ...others] = await store.inbox.claim('send', ['chat'], 9);
-      const { what: link_change, ...message } = told('replaced');
-      expect([claim?.message, others]).toMatchObject([{ ...message, link_change, is_hint: true }, []]);
+      const message = { platform: 'chat', user_id: 'u1', link_change: 'replaced', is_hint: true };
+      expect([claim?.message, others]).toMatchObject([message, []]);
       await store.inbox.settle(claim as InboxClaim, { kind: 'sent' });
       const next = await store.inbox.claim('send', ['chat'], 9);
       expect(next).toMatchObject([{ message: { link_change: 'ended' } }]);
@@ -67,7 +73,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
     it('finds the newest links of a person, with how they were made and the name on the platform', async () => {
       expect(await links.ofPerson(ada)).toEqual([]);
       const made = { person: ada, ttl_ms: MONTH, how: 'code', name: 'Ada L.' } as const;
-      await links.put({ ...made, key: 'chat:jwt:u1', token: 'one' }, null);
+      await links.put({ ...made, key: 'chat:jwt:u1', token: 'one' });
       test.advance(1);
       await put('chat:jwt:u2', 'two', null, 1000);
       test.advance(1);
@@ -80,9 +86,12 @@ export function describeLinks(current: () => StoreUnderTest): void {
       });
       expect(await found()).toEqual(['chat:jwt:u1', 'chat:jwt:u2', 'chat:jwt:u3']);
       test.advance(1000);
-      await links.put({ key: 'chat:jwt:u3', token: 'of bob', person: bob, ttl_ms: MONTH }, 'three');
+      await links.put(
+        { key: 'chat:jwt:u3', token: 'of bob', person: bob, ttl_ms: MONTH },
+        new Map([['chat:jwt:u3', 'three']]),
+      );
       expect([await found(), await found(bob)]).toEqual([['chat:jwt:u1'], ['chat:jwt:u3']]);
-      await links.remove('chat:jwt:u1');
+      await dropLink(links, 'chat:jwt:u1');
       expect(await found()).toEqual([]);
       for (let n = 0; n <= OF_PERSON_MAX; n++) {
         test.advance(1);
@@ -102,6 +111,68 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect((await links.get('k'))?.token).toBe('other');
     });
 
+    it('replaces the links of a user under all keys in one step, or none of them', async () => {
+      const old = { token: 'old', person: bob, ttl_ms: MONTH };
+      for (const user of ['u1', 'u2', 'u3']) await links.put({ ...old, key: `chat:jwt:${user}` });
+      const alias = { alias: 'chat:X', person: ada };
+      const link = { key: KEY, token: 'new', person: ada, ttl_ms: MONTH, alias };
+      const standing = (third: string | null) =>
+        new Map([
+          [KEY, 'old'],
+          ['chat:jwt:u2', 'old'],
+          ['chat:jwt:none', third],
+        ]);
+      expect(await links.put(link, standing('something'))).toBe(false);
+      expect((await links.list({ limit: 9 })).map(({ token }) => token)).toEqual(['old', 'old', 'old']);
+      expect(await links.put(link, standing(null))).toBe(true);
+      expect((await links.list({ limit: 9 })).map(({ key, token }) => [key, token])).toEqual([
+        [KEY, 'new'],
+        ['chat:jwt:u3', 'old'],
+      ]);
+      expect(await links.findByAlias('chat:X')).toMatchObject({ key: KEY, alias });
+    });
+
+    it('removes several links in one step, or none of them', async () => {
+      for (const user of ['u1', 'u2', 'u3']) await put(`chat:jwt:${user}`, `token ${user}`, null);
+      const remove = (second: string) =>
+        links.remove(
+          new Map([
+            [KEY, 'token u1'],
+            ['chat:jwt:u2', second],
+          ]),
+        );
+      expect(await remove('another')).toBe(false);
+      expect(await links.list({ limit: 9 })).toHaveLength(3);
+      expect(await remove('token u2')).toBe(true);
+      expect((await links.list({ limit: 9 })).map(({ key }) => key)).toEqual(['chat:jwt:u3']);
+    });
+
+    it('withdraws what waits for a user who is signed out, even without a link, or who was linked to another person', async () => {
+      const session = aSession(test.now(), { platform: 'chat', user_id: 'u1' });
+      await saveSession(test.store, session);
+      const ask = async (person: PersonKey) => {
+        const pending = aPendingAction(session, { person, principal: person });
+        await commitUnderClaim(test.store, session.session_id, {
+          trace: aTrace(session),
+          pending: [pending],
+        });
+        return async () => (await test.store.actions.find(pending.action_id))?.state;
+      };
+      const ofAda = await ask(ada);
+      await put(KEY, 'of ada', null);
+      expect(await ofAda()).toBe('pending');
+      await links.put(
+        { key: 'chat:jwt:+1', token: 'of bob', person: bob, ttl_ms: MONTH },
+        new Map([[KEY, 'of ada']]),
+      );
+      expect(await ofAda()).toBe('withdrawn');
+      const [another, ofBob] = [await ask(ada), await ask(bob)];
+      await links.remove(new Map([['chat:jwt:+1', 'of bob']]));
+      expect([await another(), await ofBob()]).toEqual(['pending', 'pending']);
+      await links.remove(new Map(), { signedOut: [KEY] });
+      expect([await another(), await ofBob()]).toEqual(['withdrawn', 'withdrawn']);
+    });
+
     it('lets only one of many callers store a link if all of them expect that there is none', async () => {
       const won = await callBoth(test, 20, (store, n) => put('k', `token ${n}`, null, MONTH, store.links));
       expect(won.filter(Boolean)).toHaveLength(1);
@@ -117,11 +188,11 @@ export function describeLinks(current: () => StoreUnderTest): void {
 
     it('removes a link, but not if the stored token differs from an expected token', async () => {
       await put('k', 'mine', null);
-      expect(await links.remove('k', 'another')).toBe(false);
+      expect(await links.remove(new Map([['k', 'another']]))).toBe(false);
       expect(await links.get('k')).not.toBeNull();
-      expect(await links.remove('k', 'mine')).toBe(true);
+      expect(await links.remove(new Map([['k', 'mine']]))).toBe(true);
       expect(await links.get('k')).toBeNull();
-      expect(await links.remove('k')).toBe(false);
+      expect(await dropLink(links, 'k')).toBe(false);
     });
 
     it('lists the links of one platform, or of all, in the order of their keys', async () => {
@@ -155,7 +226,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k', token: 'token', alias });
         expect(await links.get('k')).toMatchObject({ key: 'k', alias });
         expect(await links.findByAlias('chat:Y')).toBeNull();
-        await links.remove('k');
+        await dropLink(links, 'k');
         expect(await links.findByAlias('chat:X')).toBeNull();
         await put('k', 'token', null);
         expect(await links.get('k')).toMatchObject({ alias: null });
@@ -181,7 +252,10 @@ export function describeLinks(current: () => StoreUnderTest): void {
         await links.bindAlias('k', 'token', alias);
         await put('k', 'renewed', 'token');
         expect(await links.findByAlias('chat:X')).toMatchObject({ token: 'renewed', alias });
-        await links.put({ key: 'k', token: "bob's", person: bob, ttl_ms: MONTH }, 'renewed');
+        await links.put(
+          { key: 'k', token: "bob's", person: bob, ttl_ms: MONTH },
+          new Map([['k', 'renewed']]),
+        );
         expect(await links.get('k')).toMatchObject({ token: "bob's", alias: null });
         expect(await links.findByAlias('chat:X')).toBeNull();
         await put('k', "ada's again", "bob's");
@@ -191,19 +265,19 @@ export function describeLinks(current: () => StoreUnderTest): void {
       it('stays with the link that was bound to it last, when an earlier one is renewed or ends', async () => {
         await put('k', 'token', null);
         await links.bindAlias('k', 'token', alias);
-        await links.put({ key: 'k2', token: 'of bob', person: bob, ttl_ms: MONTH }, null);
+        await links.put({ key: 'k2', token: 'of bob', person: bob, ttl_ms: MONTH });
         await links.bindAlias('k2', 'of bob', { ...alias, person: bob });
         await put('k', 'renewed', 'token');
         expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k2', token: 'of bob' });
-        await links.remove('k');
+        await dropLink(links, 'k');
         expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k2', token: 'of bob' });
       });
 
       it('leads to no older link of somebody else after the link of the user with this id has ended', async () => {
-        await links.put({ key: 'k', token: 'of bob', person: bob, ttl_ms: MONTH }, null);
+        await links.put({ key: 'k', token: 'of bob', person: bob, ttl_ms: MONTH });
         await links.bindAlias('k', 'of bob', { ...alias, person: bob });
         await put('chat:jwt:X', 'of ada', null);
-        await links.remove('chat:jwt:X');
+        await dropLink(links, 'chat:jwt:X');
         expect(await links.find(['chat:jwt:X'], 'chat:X')).toBeNull();
       });
 
@@ -218,7 +292,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         await put('k1', 'one', null);
         expect(await find('k1', 'k2')).toBe('k1');
         expect(await find()).toBe('k3');
-        await links.remove('k3');
+        await dropLink(links, 'k3');
         expect(await find()).toBeNull();
       });
 
@@ -267,7 +341,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         await links.bindAlias('k2', 'two', alias);
         expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k2' });
         expect(await links.get('k1')).toMatchObject({ alias });
-        await links.remove('k2');
+        await dropLink(links, 'k2');
         expect(await links.findByAlias('chat:X')).toBeNull();
         expect(await links.bindAlias('k1', 'one', alias)).toBe(true);
         expect(await links.findByAlias('chat:X')).toMatchObject({ key: 'k1' });
@@ -278,7 +352,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       const beside = await test.beside();
       await put('k', 'token', null, MONTH, beside.links);
       expect((await links.get('k'))?.token).toBe('token');
-      await links.remove('k');
+      await dropLink(links, 'k');
       expect(await beside.links.get('k')).toBeNull();
     });
   });

@@ -199,7 +199,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect([await actions.find(before.action_id), await inbox.find(turn_id)]).toEqual([null, null]);
 
       const key = `${PLATFORM}:jwt:number`;
-      await links.put({ key, token: 't', person: ada.person, ttl_ms: HOUR }, null);
+      await links.put({ key, token: 't', person: ada.person, ttl_ms: HOUR });
       await links.bindAlias(key, 't', { alias: `${PLATFORM}:other`, person: ada.person });
       const code = { code_id: 'code', code_hash: 'hash', person: bob.person, token: 'sealed' };
       await store.linkCodes.create({ ...code, ttl_ms: HOUR });

@@ -213,10 +213,12 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       const session = aSession(Date.now(), { session_id: randomUUID() });
       await saveSession(store, session);
       await store.limits.hit('k', { max: 3, window_ms: 1000 });
-      await store.links.put(
-        { key: 'chat:jwt:u1', token: 'a.b.c', person: '["","","ada"]' as never, ttl_ms: 60_000 },
-        null,
-      );
+      await store.links.put({
+        key: 'chat:jwt:u1',
+        token: 'a.b.c',
+        person: '["","","ada"]' as never,
+        ttl_ms: 60_000,
+      });
       await store.inbox.enqueue([anInboxMessage({ message_id: 'm' })]);
       await store.traces.keep(aTrace(null));
       const keys = await server.client.keys('*');
@@ -236,7 +238,7 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       await server.client.lpush('chat:jwt:u3', 'x');
       expect(await store.links.get('chat:jwt:u3')).toBeNull();
       const link = { key: 'chat:jwt:u3', token: 'g.h.i', person: '["","","ada"]' as never, ttl_ms: 60_000 };
-      expect(await store.links.put(link, null)).toBe(true);
+      expect(await store.links.put(link)).toBe(true);
       expect(await server.client.get('chat:jwt:u3')).toBe('g.h.i');
     } finally {
       await store.close();

@@ -575,7 +575,7 @@ class Choices {
     return {
       putLink: () => {
         const link = { token: this.id('token'), person: pick([ada, bob]), ttl_ms: pick([HOUR, 24 * HOUR]) };
-        return onLink((store, of, found) => store.links.put({ key: of, ...link }, found));
+        return onLink((store, of, found) => store.links.put({ key: of, ...link }, new Map([[of, found]])));
       },
       bindAlias: () => {
         const bound = alias();
@@ -586,7 +586,7 @@ class Choices {
         const of = alias().alias;
         return ({ store }) => store.links.findByAlias(of);
       },
-      removeLink: () => onLink((store, of, found) => store.links.remove(of, found ?? undefined)),
+      removeLink: () => onLink((store, of, found) => store.links.remove(new Map([[of, found ?? '']]))),
       noteLapseTold: () => onLink((store, of, found) => store.links.noteExpiryNotified(of, found ?? '')),
     };
   }

@@ -87,7 +87,7 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
         person: personKey({ iss: ISS, sub: 'ada' }),
         ttl_ms: 1000,
       };
-      const put = (iat: number) => links.put({ ...link, origin: { iss: ISS, sub: 'ada', iat } }, null);
+      const put = (iat: number) => links.put({ ...link, origin: { iss: ISS, sub: 'ada', iat } });
       await add();
       expect(await put(100)).toBe(false);
       expect(await links.get(link.key)).toBeNull();
@@ -159,7 +159,7 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       for (const name of ['a', 'b', 'c']) {
         const person = name === 'c' ? bob : of(name);
         const key = `chat:jwt:${name}`;
-        await links.put({ key, token: `link ${name}`, person, ttl_ms: YEAR }, null);
+        await links.put({ key, token: `link ${name}`, person, ttl_ms: YEAR });
         const session = aSession(test.now(), {
           session_id: name,
           user_id: name,
@@ -221,10 +221,7 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       const tokensOf = async (sid: string) =>
         (await ends.tokensOf({ iss: ISS, sub: null, sid }))?.map(({ token }) => token).sort() ?? null;
       const put = (sub: string, sid: string, key = `chat:jwt:${sub}`) =>
-        links.put(
-          { key, token: `link of ${sub}`, person: person(sub), origin: of(sub, sid), ttl_ms: YEAR },
-          null,
-        );
+        links.put({ key, token: `link of ${sub}`, person: person(sub), origin: of(sub, sid), ttl_ms: YEAR });
       await put('linked', 's1');
       await put('another', 's0');
       const later = (await test.beside()).signOutEnds;
@@ -261,7 +258,7 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       expect(await tokensOf('s5')).toEqual(['context']);
       const one = { person: person('p'), token: 'one', ttl_ms: 30 * 24 * 3_600_000 };
       for (let n = 0; n < PERSONS_MAX; n++)
-        await links.put({ ...one, key: `chat:jwt:p${n}`, origin: of(`p${n}`, 's5') }, null);
+        await links.put({ ...one, key: `chat:jwt:p${n}`, origin: of(`p${n}`, 's5') });
       expect(await tokensOf('s5')).toBeNull();
       // A note lasts as long as the link, or until the token of the session has expired.
       test.advance(2 * 24 * 3_600_000);

@@ -26,7 +26,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       await saveSession(store, aSession(test.now()));
       await saveSession(store, withToken('one.x'));
       await saveSession(store, withToken('two.x'));
-      await store.links.put({ key: 'chat:jwt:u1', token: 'one.y', person: ada, ttl_ms: 2 * HOUR }, null);
+      await store.links.put({ key: 'chat:jwt:u1', token: 'one.y', person: ada, ttl_ms: 2 * HOUR });
       await store.streams.create(aStream({ token: 'one.z', ttl_ms: HOUR / 2 }));
       await store.streams.create(aStream());
       expect(await count()).toBe(4);
@@ -42,7 +42,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       const renamed = withToken('s2', { former_id: 'tag' });
       await saveSession(store, session);
       await saveSession(store, renamed);
-      await store.links.put({ key: 'chat:jwt:u1', token: 'l', person: ada, ttl_ms: 2 * HOUR }, null);
+      await store.links.put({ key: 'chat:jwt:u1', token: 'l', person: ada, ttl_ms: 2 * HOUR });
       const stream = await store.streams.create(aStream({ token: 't', ttl_ms: HOUR / 2 }));
       await store.streams.create(aStream());
       const link = { kind: 'link', key: 'chat:jwt:u1', token: 'l' };
@@ -63,9 +63,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
 
     it('are listed completely, even if there are many', async () => {
       const keys = Array.from({ length: 1100 }, (_, n) => `chat:jwt:${n}`);
-      await Promise.all(
-        keys.map((key) => store.links.put({ key, token: key, person: ada, ttl_ms: HOUR }, null)),
-      );
+      await Promise.all(keys.map((key) => store.links.put({ key, token: key, person: ada, ttl_ms: HOUR })));
       await Promise.all(keys.map((token) => saveSession(store, withToken(token))));
       const tokens = (await listed()).map(({ kind, token }) => `${kind} ${token}`).sort();
       expect(tokens).toEqual(keys.flatMap((key) => [`link ${key}`, `session ${key}`]).sort());
@@ -86,7 +84,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       const two = (text: string) => `${SEALED}keykey_2.${text}`;
       expect(await store.countSeals()).toEqual(new Map());
       await saveSession(store, withToken(one('s')));
-      await store.links.put({ key: 'chat:jwt:u1', token: two('l'), person: ada, ttl_ms: HOUR }, null);
+      await store.links.put({ key: 'chat:jwt:u1', token: two('l'), person: ada, ttl_ms: HOUR });
       await store.streams.create(aStream({ token: 'plain', ttl_ms: HOUR / 2 }));
       const action = anAction({ args: two('a'), summary: one('s') });
       await store.actions.start(null, action);
@@ -115,7 +113,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
     it('are replaced only if they have not changed since they were listed, and nothing else changes', async () => {
       const session = withToken('s');
       await saveSession(store, session);
-      await store.links.put({ key: 'chat:jwt:u1', token: 'l', person: ada, ttl_ms: HOUR }, null);
+      await store.links.put({ key: 'chat:jwt:u1', token: 'l', person: ada, ttl_ms: HOUR });
       const stream = await store.streams.create(aStream({ token: 't' }));
       const link = await store.links.get('chat:jwt:u1');
       const tokens = await listed();

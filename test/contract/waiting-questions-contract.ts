@@ -4,6 +4,7 @@ import type { InboxClaim, SignInHint } from '../../src/daemon/store/inbox/inbox.
 import type { LinkHow } from '../../src/daemon/store/links/links.ts';
 import type { NewWaitingQuestion } from '../../src/daemon/store/links/waiting-questions.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { dropLink } from '../support/drop-link.ts';
 import { ada, anInboxMessage, aSession, aTrace, aTurn, aWaitingQuestion, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession } from './store-writes.ts';
@@ -41,11 +42,9 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       return waits.message.rerun.turn_id;
     }
     const link = async (person = ada, how: LinkHow = 'token', key = KEY): Promise<void> => {
-      const found = await store.links.get(key);
+      const standing = new Map([[key, (await store.links.get(key))?.token ?? null]]);
       const token = `token ${person} ${test.now()}`;
-      expect(await store.links.put({ key, token, person, ttl_ms: HOUR, how }, found?.token ?? null)).toBe(
-        true,
-      );
+      expect(await store.links.put({ key, token, person, ttl_ms: HOUR, how }, standing)).toBe(true);
     };
     const queued = () => store.inbox.list({ states: ['waiting'], limit: 9 });
     const waits = async (turn_id: string) => (await store.waitingQuestions.ofTurn(turn_id)) !== null;
@@ -111,11 +110,11 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       expect(await queued()).toEqual([]);
     });
 
-    it('ends when an operator links its user, when the link is removed, and at request', async () => {
+    it('ends when an operator links its user, when the link is removed, and when the user is signed out', async () => {
       const ends: (() => Promise<unknown>)[] = [
         () => link(ada, 'operator'),
-        () => store.links.remove(KEY),
-        () => store.waitingQuestions.end(['chat:jwt:other', KEY]),
+        () => dropLink(store.links, KEY),
+        () => store.links.remove(new Map(), { signedOut: ['chat:jwt:other', KEY] }),
       ];
       for (const end of ends) {
         const turn_id = await ask();
@@ -170,7 +169,7 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       await link();
       test.advance(1);
       expect(await queued()).toEqual([]);
-      await store.links.remove(KEY);
+      await dropLink(store.links, KEY);
       session = aSession(test.now(), { session_id: session.session_id });
       await saveSession(store, session);
       await ask();
@@ -299,7 +298,7 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
         await link();
         expect(await waits(early.message.id)).toBe(false);
         await store.inbox.settle(early, { kind: 'sent' });
-        await store.links.remove(KEY);
+        await dropLink(store.links, KEY);
         const claim = await askInGroup();
         await store.inbox.completeSignIn(claim, { reply: 'Hint.', begins_at: null, private_run: null });
         expect(await waits(claim.message.id)).toBe(false);

@@ -5,6 +5,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { command } from '../support/command.ts';
 import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
+import { dropLink } from '../support/drop-link.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { token } from '../support/tokens.ts';
@@ -29,7 +30,7 @@ beforeAll(async () => {
 // Each test starts without links.
 beforeEach(async () => {
   const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
-  for (const { key } of await store.links.list({ limit: 100 })) await store.links.remove(key);
+  for (const { key } of await store.links.list({ limit: 100 })) await dropLink(store.links, key);
   await store.close();
 });
 
@@ -56,7 +57,7 @@ async function linkedOnceTo(sub: string, user: string): Promise<void> {
   const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
   const key = `telex:jwt:${user}`;
   const expired = { key, token: await tokenOf(sub, -60), person: personKey({ sub }), ttl_ms: 86_400_000 };
-  expect(await store.links.put(expired, null)).toBe(true);
+  expect(await store.links.put(expired)).toBe(true);
   await store.close();
 }
 

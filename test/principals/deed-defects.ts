@@ -92,9 +92,9 @@ export const DEED_DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /told:|question:|identity:/,
     changes: [
       {
-        file: 'src/daemon/linking/links.ts',
-        from: '  await withdrawActions(services, channel, user_id);\n  await services.store.waitingQuestions.end',
-        to: '  await services.store.waitingQuestions.end',
+        file: 'src/daemon/store/links/links.ts',
+        from: '        withdrawActions(tx, userOfKey(key));\n        endQuestion(tx, key);\n',
+        to: '        endQuestion(tx, key);\n',
       },
     ],
   },

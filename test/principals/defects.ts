@@ -25,8 +25,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       },
       {
         file: 'src/daemon/store/links/link-codes.ts',
-        from: "if (code?.state !== 'claimed' || !code.sender_agreed || code.claimant === null) return 'gone';",
-        to: "if (code?.state !== 'claimed' || code.claimant === null) return 'gone';",
+        from: "if (code?.state !== 'claimed' || !code.sender_agreed) return 'gone';",
+        to: "if (code?.state !== 'claimed') return 'gone';",
       },
     ],
   },

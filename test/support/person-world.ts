@@ -132,11 +132,13 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
     }),
   ]);
   await store.actions.start(null, anAction({ platform: PLATFORM, user_id, summary: `${canary} did` }));
-  const notice = { id: `link-${canary}`, platform: PLATFORM, user_id, what: 'replaced' } as const;
-  await store.links.put(
-    { key: `${PLATFORM}:jwt:${user_id}`, token: `token-${canary}`, person, ttl_ms: HOUR, notice },
-    null,
-  );
+  await store.links.put({
+    key: `${PLATFORM}:jwt:${user_id}`,
+    token: `token-${canary}`,
+    person,
+    ttl_ms: HOUR,
+    isTold: true,
+  });
   await store.links.bindAlias(`${PLATFORM}:jwt:${user_id}`, `token-${canary}`, {
     alias: `${PLATFORM}:alias-${canary}`,
     person,

@@ -90,7 +90,7 @@ export function unlinkUser(
   channel: LinkedChannel,
   user_id: string,
 ): Promise<boolean> {
-  return removeLink({ ...services, log: QUIET }, channel, user_id, 'operator');
+  return removeLink({ ...services, log: QUIET }, channel, user_id);
 }
 
 /**

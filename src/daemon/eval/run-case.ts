@@ -278,7 +278,7 @@ class Speaker {
   async #link({ token, key: person }: Person): Promise<void> {
     const { store, seal } = this.#services;
     const [key] = linkKeys(this.#plugin, this.#user_id);
-    await store.links.put({ key, token: seal.close(token, key), person, ttl_ms: TOKEN_SECONDS * 1000 }, null);
+    await store.links.put({ key, token: seal.close(token, key), person, ttl_ms: TOKEN_SECONDS * 1000 });
   }
 
   /** Stores what the case says about the time before its first turn. */

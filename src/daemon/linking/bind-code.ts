@@ -9,13 +9,14 @@ import {
   type LinkServices,
   MAX_TRIES,
   readHolder,
+  standingTokens,
   standingUnder,
 } from './find-link.ts';
 import { aliasKey, codeRecord, type LinkedChannel, linkKeys } from './link-ids.ts';
-import { LINK_TTL_MS, withdrawActions } from './links.ts';
+import { LINK_TTL_MS } from './links.ts';
 
 type BindServices = Omit<LinkServices, 'store'> & {
-  store: Pick<Store, 'links' | 'linkCodes' | 'actions' | 'signOutMarks'>;
+  store: Pick<Store, 'links' | 'linkCodes' | 'signOutMarks'>;
 };
 
 /** What became of a code to which somebody has agreed. */
@@ -80,7 +81,6 @@ export async function bindCode(
       standing.map((one) => readHolder(one, services)),
     );
     if (reason !== null) return refused(reason);
-    await withdrawActions(services, channel, claimant.user_id, person);
     const [key] = keys;
     const { user_id, alias_id } = claimant;
     const alias =
@@ -89,14 +89,14 @@ export async function bindCode(
         : aliasKey(channel.name, alias_id);
     const bound = await store.linkCodes.bind({
       ...{ code_id, seen: { token, confirmed_token } },
-      // Not the alias as it stands: the code proves that the user id is the person's, even if it was reassigned.
-      alias: alias === undefined ? null : { alias, person },
       link: {
         ...{ key, token: seal.close(raw, key), person, ttl_ms: LINK_TTL_MS },
         ...{ how: 'code', name: claimant.name, origin: newest.claims },
+        // Not the alias as it stands: the code proves that the user id is the person's, even if it was reassigned.
+        ...(alias === undefined ? {} : { alias: { alias, person } }),
       },
       life: toTokenLife(newest.claims),
-      standing: new Map(keys.map((one) => [one, standing.find((link) => link.key === one)?.token ?? null])),
+      standing: standingTokens(keys, standing),
     });
     if (bound !== 'bound') continue;
     services.log.info({ channel: channel.name, sub: newest.user.user_id }, 'linked with a code');

@@ -4,7 +4,7 @@ import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import { type Claims, type PersonKey, personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
-import { type Link, type LinkHow, userOfKey } from '../store/links/links.ts';
+import { type Link, type LinkHow, type StandingTokens, userOfKey } from '../store/links/links.ts';
 import type { Store } from '../store/store.ts';
 import type { LocalTexts, Texts } from '../texts/texts.ts';
 import type { Clock } from '../time/clock.ts';
@@ -14,7 +14,7 @@ import { aliasKey, type LinkedChannel, linkKeys } from './link-ids.ts';
 export const MAX_TRIES = 5;
 
 export interface LinkServices {
-  store: Pick<Store, 'links' | 'actions' | 'signOutMarks'>;
+  store: Pick<Store, 'links' | 'signOutMarks'>;
   seal: Seal;
   tokens: TokenValidator;
   clock: Clock;
@@ -177,6 +177,11 @@ export async function standingUnder(
 ): Promise<Link[]> {
   const found = await Promise.all(keys.map((key) => store.links.get(key)));
   return found.filter((one) => one !== null);
+}
+
+/** The stored token under each of these keys. @param standing the links under them */
+export function standingTokens(keys: readonly string[], standing: readonly Link[]): StandingTokens {
+  return new Map(keys.map((key) => [key, standing.find((link) => link.key === key)?.token ?? null]));
 }
 
 /** The link with its token unsealed. Null, with a warning in the log, if no key opens the token. */

@@ -52,7 +52,7 @@ export const identifyByLink: Step<Arrived, Identified> = {
       { ...about, reason: isExpired ? 'stored_token_expired' : reason },
       `linked token is not valid: ${reason}; using default credentials`,
     );
-    if (reason === 'Signed Out') await services.store.links.remove(link.key, link.stored);
+    if (reason === 'Signed Out') await services.store.links.remove(new Map([[link.key, link.stored]]));
     if (!isExpired) return { credential };
     line.detail.expired = isoTime(effectiveExpiry(link));
     line.detail.person_notified = link.expiry_notified;

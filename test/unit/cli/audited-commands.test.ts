@@ -74,7 +74,7 @@ it('the audit log records the command, the system user and the time, but no sess
 
 it('the audit log records the removal of a link, with an HMAC of the user', async () => {
   const link = { key: 'phonechat:jwt:+15550100123', token: 'a.b.c', person: ada, ttl_ms: 60_000 };
-  expect(await store.links.put(link, null)).toBe(true);
+  expect(await store.links.put(link)).toBe(true);
   await run(removeLink, ['phone', '+1 555 010 0123']);
   expect(await store.links.get(link.key)).toBeNull();
   const [line, ...others] = await linesOf('phonechat:+15550100123');

@@ -10,6 +10,7 @@ import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { ada } from '../../contract/fixtures.ts';
+import { dropLink } from '../../support/drop-link.ts';
 import { openAt } from '../store/state-directory.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings, stubState } from './stub-settings.ts';
@@ -39,7 +40,7 @@ describe('agentd keys', () => {
   }
   const seal = (keys: string) => createSeal(new Secret(keys));
   const keep = (keys: string, name = LINK) =>
-    store.links.put({ key: name, token: seal(keys).close('t', name), person: ada, ttl_ms: 1e9 }, null);
+    store.links.put({ key: name, token: seal(keys).close('t', name), person: ada, ttl_ms: 1e9 });
   const audited = async () =>
     (await store.audit.list({ limit: 9 })).map(({ command, about }) => `${command}: ${about}`);
 
@@ -149,7 +150,7 @@ describe('agentd keys', () => {
       `ok stored tokens are sealed with the key in ${file}`,
       `ok 1 stored text is still sealed with the earlier key ${idOf(key(1))} in ${file}`,
     ]);
-    await store.links.remove(LINK);
+    await dropLink(store.links, LINK);
     expect((await details())[1]).toBe(`ok the earlier key ${idOf(key(1))} in ${file} is no longer used`);
   });
 });

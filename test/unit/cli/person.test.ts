@@ -50,7 +50,7 @@ describe('agentd person, while a daemon runs,', () => {
     // A link belongs to the person in its token.
     const key = `${PLATFORM}:jwt:U7`;
     const linked = await token({ sub: ada.canary });
-    await store.links.put({ key, token: linked, person: personKey({ sub: ada.canary }), ttl_ms: 1e9 }, null);
+    await store.links.put({ key, token: linked, person: personKey({ sub: ada.canary }), ttl_ms: 1e9 });
   });
   async function shown(args: string[], options = {}): Promise<Shown> {
     const { out, stdout } = capturedOutput({});

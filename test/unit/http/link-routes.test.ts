@@ -13,6 +13,7 @@ import { StoreFull } from '../../../src/daemon/store/failures.ts';
 import { CODES_MAX } from '../../../src/daemon/store/links/link-codes.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
+import { dropLink } from '../../support/drop-link.ts';
 import { TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
 import { testServices } from '../../support/services.ts';
@@ -243,7 +244,7 @@ describe('/link/codes/{id}', () => {
       ]);
       for (const { id: notice } of await services.store.inbox.list({ states: ['replied'], limit: 9 }))
         await services.store.inbox.discard(notice);
-      await services.store.links.remove('telex:jwt:u0123');
+      await dropLink(services.store.links, 'telex:jwt:u0123');
     }
   });
 
@@ -306,10 +307,12 @@ describe('/links', () => {
     expect((await ask('GET', '/links', ada)).body).toMatchObject({ links: [] });
     expect(await tokenIn('u0456')).toBe(bob);
     // Another program can write a token into Redis, so the record of the person may be outdated.
-    await services.store.links.put(
-      { key: 'telex:jwt:u0789', token: bob, person: personKey({ sub: 'ada' }), ttl_ms: 60_000 },
-      null,
-    );
+    await services.store.links.put({
+      key: 'telex:jwt:u0789',
+      token: bob,
+      person: personKey({ sub: 'ada' }),
+      ttl_ms: 60_000,
+    });
     expect((await ask('GET', '/links', ada)).body).toMatchObject({ links: [] });
     expect(await notices()).toEqual([
       ['u0123', expect.stringMatching(/^This chat is no longer connected with your account: [^@]*$/)],
@@ -359,10 +362,11 @@ describe('/links', () => {
     await link(services, LINKED, 'u0123', ada);
     const { links } = (await ask('GET', '/links', ada)).body;
     const renewed = await token({ ttl: 7200 });
-    vi.spyOn(services.store.links, 'remove').mockImplementationOnce(async (key) => {
+    vi.spyOn(services.store.links, 'remove').mockImplementationOnce(async (standing) => {
+      const [key = ''] = standing.keys();
       await services.store.links.put(
         { key, token: services.seal.close(renewed, key), person: personKey({ sub: 'ada' }), ttl_ms: 60_000 },
-        (await services.store.links.get(key))?.token ?? null,
+        standing,
       );
       return false;
     });

@@ -4,6 +4,7 @@ import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/link
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { answerOne, beginConfirmed } from '../../contract/store-writes.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { dropLink } from '../../support/drop-link.ts';
 import { TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';
 
@@ -434,7 +435,7 @@ describe('after a sign-in or sign-out, the daemon', () => {
     await signIn('ada');
     const id = await ask();
     // The link disappears as if its token had expired. Nobody has signed out.
-    const removed = await world.store.links.remove('telex:jwt:ada');
+    const removed = await dropLink(world.store.links, 'telex:jwt:ada');
     expect(removed).toBe(true);
     expect(await world.write('yes')).toEqual([SIGN_IN]);
     await world.press({ id, approve: true });
@@ -448,13 +449,10 @@ describe('after a sign-in or sign-out, the daemon', () => {
   it('withdraws the action at the next message at the latest if another person was linked', async () => {
     await signIn('ada');
     const id = await ask();
-    const bert = {
-      key: 'telex:jwt:ada',
-      token: await token({ sub: 'bert' }),
-      person: '["","","bert"]' as never,
-    };
-    const stored = (await world.store.links.get(bert.key))?.token ?? null;
-    await world.store.links.put({ ...bert, ttl_ms: MINUTE }, stored);
+    const key = 'telex:jwt:ada';
+    const stored = (await world.store.links.get(key))?.token ?? '';
+    // Another program has written the documented key.
+    await world.store.replaceToken({ kind: 'link', key, token: stored }, await token({ sub: 'bert' }));
     expect(await world.write('yes')).toEqual(['You said: yes']);
     expect(await stateOf(id)).toBe('withdrawn');
     expect(world.calls).toEqual([]);

@@ -26,6 +26,7 @@ import type { PersonSelector } from '../../../src/daemon/store/persons/persons.t
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
+import { dropLink } from '../../support/drop-link.ts';
 import { TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
 import { testServices } from '../../support/services.ts';
@@ -406,7 +407,7 @@ describe('an answer whose outcome could not be stored', () => {
       if (by === 'word') expect(await arrive()).toEqual(['kept']);
       else expect(await arrive()).toEqual({ outcome: 'enqueued' });
       expect((await notices()).slice(before)).toEqual([expect.stringMatching(notice)]);
-      await services.store.links.remove('telex:jwt:u1');
+      await dropLink(services.store.links, 'telex:jwt:u1');
       made = await make();
     }
     expect(await texts()).toEqual([]);

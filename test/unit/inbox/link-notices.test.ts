@@ -51,8 +51,8 @@ async function daemon(plugin = TELEX): Promise<InboxWorker> {
 /** Removes the link of a user, as `agentd link remove` does. */
 async function remove(user_id: string): Promise<void> {
   const link = { key: `telex:jwt:${user_id}`, token: 'x', person: personKey({ sub: 'ada' }), ttl_ms: DAY };
-  await store.links.put(link, null);
-  expect(await removeLink(services, TELEX, user_id, 'operator')).toBe(true);
+  await store.links.put(link);
+  expect(await removeLink(services, TELEX, user_id)).toBe(true);
 }
 const waiting = async () => (await store.inbox.list({ states: ['replied'], limit: 9 })).length;
 const failed = async () => (await store.inbox.list({ states: ['failed'], limit: 9 })).length;

@@ -16,6 +16,7 @@ import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { LinkStore } from '../../../src/daemon/store/links/links.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
+import { dropLink } from '../../support/drop-link.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
 import { token } from '../../support/tokens.ts';
@@ -44,9 +45,9 @@ const never = () => false;
 /** Services on which something happens just before a link is removed. */
 function beforeRemoval(happen: (key: string) => Promise<unknown>): TestLinks {
   const { links } = store;
-  const remove: LinkStore['remove'] = async (key, ...of) => {
-    await happen(key);
-    return links.remove(key, ...of);
+  const remove: LinkStore['remove'] = async (removed, also) => {
+    for (const key of removed.keys()) await happen(key);
+    return links.remove(removed, also);
   };
   return { ...services, store: { ...store, links: { ...links, remove } } };
 }
@@ -87,10 +88,7 @@ describe('a link', () => {
     const stored = await store.links.get('telex:jwt:u1');
     expect(stored?.token).not.toContain(mine.split('.')[1]);
     expect((await findLink(sealed.services, TELEX, 'u1'))?.token).toBe(mine);
-    await store.links.put(
-      { key: 'telex:jwt:u2', token: stored?.token ?? '', person: ADA, ttl_ms: MONTH },
-      null,
-    );
+    await store.links.put({ key: 'telex:jwt:u2', token: stored?.token ?? '', person: ADA, ttl_ms: MONTH });
     expect(await findLink(sealed.services, TELEX, 'u2')).toBeNull();
     expect(sealed.lines.at(-1)).toMatchObject({
       level: 'warn',
@@ -169,9 +167,11 @@ describe('a link for an id with several spellings', () => {
   const putAt = async (user_id: string, member: string) => {
     const key = `telex:jwt:${user_id}`;
     const person = personKey({ sub: member });
-    await store.links.put({ key, token: await token({ sub: member }), person, ttl_ms: MONTH }, null);
+    await store.links.put({ key, token: await token({ sub: member }), person, ttl_ms: MONTH });
   };
   const keys = async () => (await store.links.list({ limit: 10 })).map(({ key }) => key);
+  const storedToken = async (key: string) =>
+    ({ kind: 'link', key, token: (await store.links.get(key))?.token ?? '' }) as const;
 
   it('is stored under the first spelling, and found under each', async () => {
     await link(services, NUMBERED, '+1555', await token());
@@ -229,9 +229,9 @@ describe('a link for an id with several spellings', () => {
     const replaced = [['+1-555', 'replaced']];
     expect(await told()).toEqual(replaced);
     await putAt('+1555', 'ada');
-    expect(await removeLink(services, NUMBERED, '1555', 'operator')).toBe(true);
+    expect(await removeLink(services, NUMBERED, '1555')).toBe(true);
     expect(await told()).toEqual([['+1-555', 'ended'], ...replaced]);
-    expect(await removeLink(services, NUMBERED, '1555', 'operator')).toBe(false);
+    expect(await removeLink(services, NUMBERED, '1555')).toBe(false);
     expect(await told()).toHaveLength(2);
   });
 
@@ -243,15 +243,22 @@ describe('a link for an id with several spellings', () => {
     expect(await unlink(services, NUMBERED, '1555')).toBe(false);
   });
 
-  it('is removed under the first spelling last, so that no older link takes effect in between', async () => {
+  it('is removed under all spellings or none, so that no older link takes effect in between', async () => {
     await putAt('+1555', 'bob');
     await putAt('+1-555', 'ada');
-    const effective: unknown[] = [];
-    const watched = beforeRemoval(async () => {
-      effective.push((await findLink(services, NUMBERED, '1555'))?.person);
+    let times = 0;
+    const changed = beforeRemoval(async (key) => {
+      if (times++ === 0)
+        await store.replaceToken(await storedToken(key), await token({ sub: 'ada', ttl: 60 }));
     });
-    expect(await unlink(watched, NUMBERED, '1555')).toBe(true);
-    expect(effective).toEqual([ADA, ADA]);
+    expect(await unlink(changed, NUMBERED, '1555')).toBe(true);
+    expect([await keys(), times]).toEqual([[], 4]);
+    await putAt('+1-555', 'ada');
+    const changing = beforeRemoval(async (key) =>
+      store.replaceToken(await storedToken(key), await token({ sub: 'ada', ttl: 60 + times++ })),
+    );
+    await expect(unlink(changing, NUMBERED, '1555')).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
   it("is removed for a person only if it is that person's link", async () => {
@@ -380,7 +387,7 @@ describe('a sender with a number and a second id', () => {
     const before = await store.links.get(key);
     const bobs = await token({ sub: 'bob' });
     // The stored link names Ada, although its token is Bob's, so the store would bind the id.
-    await store.links.put({ key, token: bobs, person: ADA, ttl_ms: MONTH }, before?.token ?? null);
+    await store.replaceToken({ kind: 'link', key, token: before?.token ?? '' }, bobs);
     expect(await sender('US.1')).toBeNull();
     expect(await unlink(services, NUMBERED, 'US.1')).toBe(false);
     expect(await listLinks(services, ADA)).toEqual([]);
@@ -388,9 +395,9 @@ describe('a sender with a number and a second id', () => {
   });
 
   it('keeps the second id when the link moves to another spelling of the number', async () => {
-    await store.links.remove(`telex:jwt:${NUMBER}`);
+    await dropLink(store.links, `telex:jwt:${NUMBER}`);
     const first = { key: 'telex:jwt:+1555', token: await token({ sub: 'ada' }), person: ADA, ttl_ms: MONTH };
-    await store.links.put(first, null);
+    await store.links.put(first);
     await sender(NUMBER, 'US.1');
     await link(services, NUMBERED, NUMBER, await token({ sub: 'ada' }));
     expect(await store.links.get(first.key)).toBeNull();
@@ -399,9 +406,9 @@ describe('a sender with a number and a second id', () => {
   });
 
   it('loses the second id when another person links another spelling of the number', async () => {
-    await store.links.remove(`telex:jwt:${NUMBER}`);
+    await dropLink(store.links, `telex:jwt:${NUMBER}`);
     const first = { key: 'telex:jwt:+1555', token: await token({ sub: 'ada' }), person: ADA, ttl_ms: MONTH };
-    await store.links.put(first, null);
+    await store.links.put(first);
     await sender(NUMBER, 'US.1');
     await link(services, NUMBERED, NUMBER, await token({ sub: 'bob' }));
     expect(await store.links.get(`telex:jwt:${NUMBER}`)).toMatchObject({ alias: null });
@@ -439,18 +446,10 @@ describe('a link whose token is sealed again with another key at the same time',
         );
     };
     return {
-      get: (key) => links.get(key),
-      find: (keys, alias) => links.find(keys, alias),
-      findByAlias: (alias) => links.findByAlias(alias),
-      put: (link, expected) => links.put(link, expected),
-      bindAlias: (...args) => links.bindAlias(...args),
-      noteReassigned: (...args) => links.noteReassigned(...args),
-      ofPerson: (person) => links.ofPerson(person),
-      list: (filter) => links.list(filter),
-      noteExpiryNotified: (...args) => links.noteExpiryNotified(...args),
-      async remove(key, expected) {
-        if (expected !== undefined) await first(key, expected);
-        return links.remove(key, expected);
+      ...links,
+      async remove(removed, also) {
+        for (const [key, stored] of removed) await first(key, stored);
+        return links.remove(removed, also);
       },
     };
   }

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import { identifyByLink } from '../../../src/daemon/message/identify-by-link.ts';
+import { dropLink } from '../../support/drop-link.ts';
 import { TELEX } from '../../support/later-services.ts';
 import { aMessage, aTurnOf, ON_PLATFORM, runStep, type StepWorld, stepWorld } from '../../support/step.ts';
 import { token } from '../../support/tokens.ts';
@@ -41,9 +42,9 @@ describe('identify, by a link', () => {
   it('logs with the id of the request that the token of the link is refused, or cannot be unsealed', async () => {
     const key = 'telex:jwt:u1';
     const person = personKey({ sub: 'ada' });
-    await world.store.links.put({ key, token: 'no token', person, ttl_ms: MINUTE }, null);
+    await world.store.links.put({ key, token: 'no token', person, ttl_ms: MINUTE });
     await runStep(world, identifyByLink, from('u1'));
-    await world.store.links.put({ key, token: 'sealed.v1.AAAA', person, ttl_ms: MINUTE }, 'no token');
+    await world.store.replaceToken({ kind: 'link', key, token: 'no token' }, 'sealed.v1.AAAA');
     await runStep(world, identifyByLink, from('u1'));
     expect(world.lines.map(({ request_id, msg }) => [request_id, msg])).toEqual([
       ['request-1', 'token refused: JWT Malformed'],
@@ -113,7 +114,7 @@ describe('identify, by a link that was made with a code', () => {
 
   it('acts for nobody if the link ended, because the person is no longer signed in', async () => {
     await linkWithCode(await token({ sub: 'ada' }));
-    renewing('ended', () => world.store.links.remove('telex:jwt:u1'));
+    renewing('ended', () => dropLink(world.store.links, 'telex:jwt:u1'));
     const { turn, line } = await runStep(world, identifyByLink, from('u1'));
     expect(turn.credential).toEqual({ kind: 'none', reason: 'no_link' });
     expect(line).toMatchObject({ reason: 'no_link', detail: { renewal: 'ended' } });
@@ -121,7 +122,7 @@ describe('identify, by a link that was made with a code', () => {
 
   it('acts for nobody if the link was removed while the issuer did not answer', async () => {
     await linkWithCode(await token({ sub: 'ada' }));
-    renewing('kept', () => world.store.links.remove('telex:jwt:u1'));
+    renewing('kept', () => dropLink(world.store.links, 'telex:jwt:u1'));
     const { turn } = await runStep(world, identifyByLink, from('u1'));
     expect(turn.credential).toEqual({ kind: 'none', reason: 'no_link' });
   });

@@ -152,7 +152,7 @@ describe('after a sign-out at the site', () => {
     expect(await findLink(services, TELEX, 'u1')).toBeNull();
     const origin = claimsOfStoredToken(mine);
     const made = { key: 'telex:jwt:u1', token: mine, person: personKey(origin), origin, ttl_ms: 1000 };
-    expect(await world.store.links.put(made, null)).toBe(false);
+    expect(await world.store.links.put(made)).toBe(false);
   });
 
   it('a link acts for nobody, and ends', async () => {

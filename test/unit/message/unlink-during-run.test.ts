@@ -9,7 +9,7 @@ import { token } from '../../support/tokens.ts';
 /* A link that ends while its person's message is being answered (agentd-identity(7), "Links"). */
 
 const unlinked = (world: ConfirmationWorld) => unlink(world.services, TELEX, 'ada');
-const removed = (world: ConfirmationWorld) => removeLink(world.services, TELEX, 'ada', 'operator');
+const removed = (world: ConfirmationWorld) => removeLink(world.services, TELEX, 'ada');
 const linkedTo = (sub: string) => async (world: ConfirmationWorld) =>
   link(world.services, TELEX, 'ada', await token({ sub }));
 /** A message of the platform's user, who has this other id. */

@@ -64,7 +64,7 @@ afterEach(async () => {
 async function dueLink() {
   const person = personKey(claimsOfStoredToken(ada.token));
   const stored = world.services.seal.close(ada.token, KEY);
-  await world.store.links.put({ key: KEY, token: stored, person, how: 'code', ttl_ms: 720 * HOUR }, null);
+  await world.store.links.put({ key: KEY, token: stored, person, how: 'code', ttl_ms: 720 * HOUR });
   world.clock.moveTo(Date.now() + 0.9 * HOUR);
   return { key: KEY, token: ada.token, stored };
 }

@@ -3,6 +3,7 @@ import { claimsOfStoredToken } from '../../../src/daemon/identity/decode-token.t
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { LinkRenewer, type RenewalServices } from '../../../src/daemon/renewal/link-renewer.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { dropLink } from '../../support/drop-link.ts';
 import {
   EXCHANGE_CLIENT,
   FakeAuthorizationServer,
@@ -55,7 +56,7 @@ const later = (claims: Record<string, unknown> = {}) =>
 async function linked(own = old) {
   const person = personKey(claimsOfStoredToken(own));
   const stored = world.services.seal.close(own, KEY);
-  await world.store.links.put({ key: KEY, token: stored, person, ttl_ms: 30 * DAY }, null);
+  await world.store.links.put({ key: KEY, token: stored, person, ttl_ms: 30 * DAY });
   return { key: KEY, token: own, stored };
 }
 async function tokenNow(): Promise<string | null> {
@@ -155,7 +156,7 @@ describe('the token of a link', () => {
       world.peer.signOutMarks.add({
         ...{ iss: '', jti: 'j', iat: BEGUN, sub: 'ada', tenant_id: null, sid: null, expires_at: 1 },
       });
-    for (const change of [() => world.peer.links.remove(KEY), signOut]) {
+    for (const change of [() => dropLink(world.peer.links, KEY), signOut]) {
       issuer.answer = { access_token: await later() };
       const link = await linked();
       const gate = Promise.withResolvers<void>();
@@ -166,7 +167,7 @@ describe('the token of a link', () => {
       gate.resolve();
       expect(await renewing).toBe('kept');
       expect([null, old]).toContain(await tokenNow());
-      await world.store.links.remove(KEY);
+      await dropLink(world.store.links, KEY);
       issuer.exchanged.length = 0;
     }
   });
@@ -221,7 +222,8 @@ describe('an answer of the issuer', () => {
     await expect.poll(() => issuer.exchanged.length).toBe(1);
     const fresh = await later();
     const [person, sealed] = [personKey({ sub: 'ada' }), world.services.seal.close(fresh, KEY)];
-    await world.peer.links.put({ key: KEY, token: sealed, person, ttl_ms: 30 * DAY }, link.stored);
+    const made = { key: KEY, token: sealed, person, ttl_ms: 30 * DAY };
+    await world.peer.links.put(made, new Map([[KEY, link.stored]]));
     gate.resolve();
     expect(await renewing).toBe('kept');
     expect([await tokenNow(), told]).toEqual([fresh, []]);

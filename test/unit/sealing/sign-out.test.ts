@@ -167,7 +167,7 @@ describe('a sign-out at the site ends', () => {
       'telex:jwt:lost',
     );
     const lost = { key: 'telex:jwt:lost', token: sealed, person: personKey({ sub: 'ada' }), ttl_ms: 60_000 };
-    expect(await world.store.links.put(lost, null)).toBe(true);
+    expect(await world.store.links.put(lost)).toBe(true);
     expect(await signOut()).toBe('added');
     expect(await left()).toEqual({ ada: [] });
     expect(told).toEqual(['telex ada ada@example.com']);

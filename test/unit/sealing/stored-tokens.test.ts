@@ -67,10 +67,7 @@ describe('sealing', () => {
   const [ofOld, ofNew] = [old.marks[0] as string, next.marks[0] as string];
 
   async function storeEverything(sealed: Seal) {
-    await store.links.put(
-      { key: KEY, token: sealed.close('of-the-link', KEY), person: ada, ttl_ms: HOUR },
-      null,
-    );
+    await store.links.put({ key: KEY, token: sealed.close('of-the-link', KEY), person: ada, ttl_ms: HOUR });
     const session = aSession(clock.now(), { credential_owner: { user_id: 'u1', person: ada } });
     const token = sealed.close('of-the-session', `session:${JSON.stringify([session.session_id, 'u1'])}`);
     const jwt_context = {
@@ -162,16 +159,13 @@ describe('sealing', () => {
     start();
     await settled();
     expect(await byKey()).toEqual({ [ofNew]: 4 });
-    await store.links.put(
-      { key: 'late', token: old.close('x', 'late'), person: ada, ttl_ms: 9 * HOUR },
-      null,
-    );
+    await store.links.put({ key: 'late', token: old.close('x', 'late'), person: ada, ttl_ms: 9 * HOUR });
     for (let n = 0; n < 12; n++) await pass(5000);
     expect((await store.links.get('late'))?.token.startsWith(ofNew)).toBe(true);
     // A pass that finds nothing is repeated within an hour: a command may have read the keys before they changed.
     for (let n = 0; n < 13; n++) await pass(5000);
     const later = { key: 'later', token: old.close('x', 'later'), person: ada, ttl_ms: 9 * HOUR };
-    await store.links.put(later, null);
+    await store.links.put(later);
     for (let n = 0; n < 12; n++) await pass(5000);
     expect((await store.links.get('later'))?.token.startsWith(ofOld)).toBe(true);
     await pass(HOUR);
@@ -220,14 +214,14 @@ describe('sealing', () => {
   it('does not replace a token that was stored in the meantime, and ignores tokens that no key can open', async () => {
     keys.set(NEW, OLD);
     const lost = createSeal(new Secret(Buffer.alloc(32, 3).toString('base64'))).close('lost', 'lost');
-    await store.links.put({ key: 'lost', token: lost, person: ada, ttl_ms: HOUR }, null);
-    await store.links.put({ key: KEY, token: old.close('x', KEY), person: ada, ttl_ms: HOUR }, null);
+    await store.links.put({ key: 'lost', token: lost, person: ada, ttl_ms: HOUR });
+    await store.links.put({ key: KEY, token: old.close('x', KEY), person: ada, ttl_ms: HOUR });
     const late: SealingServices['store'] = {
       recordings: store.recordings,
       storedTokens: (unlike) => store.storedTokens(unlike),
       async replaceToken(text, value) {
         const newer = { key: KEY, token: next.close('newer', KEY), person: ada, ttl_ms: HOUR };
-        await store.links.put(newer, text.token);
+        await store.links.put(newer, new Map([[KEY, text.token]]));
         return store.replaceToken(text, value);
       },
     };

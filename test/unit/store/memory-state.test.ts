@@ -37,7 +37,7 @@ it('the reference store keeps nothing that has expired', async () => {
   const stream = await store.streams.create(aStream());
   await store.streams.claim(stream.stream_id, { owner: null, reader: null });
   await store.traces.keepRefused(aTrace(null));
-  await store.links.put({ key: 'chat:jwt:u2', token: 'a.b.c', person: ada, ttl_ms: DAY }, null);
+  await store.links.put({ key: 'chat:jwt:u2', token: 'a.b.c', person: ada, ttl_ms: DAY });
   await store.limits.hit('k', { max: 1, window_ms: DAY });
   const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
   const message = { user, session_id: 's', text: 'hash', message_id: 'm', sent_at: null };

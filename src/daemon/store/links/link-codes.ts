@@ -4,8 +4,7 @@ import { withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { stepsOf } from '../steps.ts';
 import { meetLink, type TokenLife } from './link-renewals.ts';
-import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
-import { isSignedOut } from './sign-out-marks.ts';
+import { type NewLink, replaceLinks, type StandingTokens } from './links.ts';
 import { noteSiteSession } from './site-sessions.ts';
 
 /**
@@ -61,9 +60,8 @@ export interface LinkCodeStore {
    */
   confirm(code_id: string, person: PersonKey, token: string, origin?: TokenOrigin): Promise<CodeConfirmed>;
   /**
-   * Stores the link, if both ends have agreed and nothing has changed since it was examined; the code is `used` then,
-   * and its tokens are deleted. Links under other spellings of the sender's id are removed, and the sender's pending
-   * actions for other people are withdrawn, in the same step.
+   * Stores the link (`replaceLinks`), if both ends have agreed and nothing has changed since it was examined; the code is
+   * `used` then, and its tokens are deleted.
    */
   bind(binding: CodeBinding): Promise<CodeBound>;
 }
@@ -152,10 +150,8 @@ export interface CodeBinding {
   link: NewLink;
   /** Of the token of the link. */
   life: TokenLife;
-  /** The sender's other id, which leads to the link from now on; null if there is none. */
-  alias: LinkAlias | null;
-  /** The value of each key under which the sender may have a link, when it was examined; null if there was none. */
-  standing: ReadonlyMap<string, string | null>;
+  /** The links of the sender when they were examined. */
+  standing: StandingTokens;
 }
 
 /**
@@ -322,22 +318,12 @@ function findClaim(tx: Tx, sender: Sender): StoredCode | null {
   return code_id === undefined ? null : findCode(tx, code_id);
 }
 
-function bind(tx: Tx, { code_id, seen, link, life, alias, standing }: CodeBinding): CodeBound {
+function bind(tx: Tx, { code_id, seen, link, life, standing }: CodeBinding): CodeBound {
   const code = findCode(tx, code_id);
-  if (code?.state !== 'claimed' || !code.sender_agreed || code.claimant === null) return 'gone';
+  if (code?.state !== 'claimed' || !code.sender_agreed) return 'gone';
   if (code.person !== link.person || code.confirmed_token === null) return 'gone';
-  if (link.origin !== undefined && isSignedOut(tx, link.origin)) return 'changed';
   if (code.token !== seen.token || code.confirmed_token !== seen.confirmed_token) return 'changed';
-  const links = [...new Map([[link.key, null], ...standing])].map(([key, expected]) => ({
-    key,
-    expected,
-    found: tx.get(LINK, key),
-  }));
-  if (links.some(({ found, expected }) => (found?.token ?? null) !== expected)) return 'changed';
-  for (const { key, found } of links) if (found !== null && key !== link.key) removeLink(tx, found);
-  const { platform, user_id } = code.claimant;
-  withdrawActions(tx, { platform, user_id, keep: link.person });
-  putLink(tx, link, alias);
+  if (!replaceLinks(tx, link, standing)) return 'changed';
   // Otherwise a token that expires before the sender's first message would not be renewed.
   meetLink(tx, { ...link, life });
   close(tx, code, 'used');

@@ -1,7 +1,8 @@
 import { byPersonOrNull, type PersonKey, type TokenOrigin } from '../../identity/identity.ts';
+import { withdrawActions } from '../actions/questions.ts';
+import { storeMessage } from '../inbox/inbox-document.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { listed, stepsOf } from '../steps.ts';
-import { type NewLinkNotice, storeNotice } from './link-notices.ts';
 import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 import { noteSiteSession } from './site-sessions.ts';
@@ -24,12 +25,12 @@ export interface LinkStore {
   /** The link that this alias was last bound to, if that link still exists and still has the alias. */
   findByAlias(alias: string): Promise<Link | null>;
   /**
-   * Writes a link if the value of the key is still `expected` (a value from `get`, or null if there was no link);
-   * atomic. Otherwise, or if the token has ended with a sign-out at the site, it returns false and writes nothing, and
-   * the caller must read the link again. An alias that was bound for the same person is kept; any other alias is removed.
-   * If the id in the key is itself an alias of another link, it no longer leads there.
+   * Stores the link of a user in place of the links that the user has (`replaceLinks`). If one of these has changed, or
+   * the token has ended with a sign-out at the site, it returns false and writes nothing, and the caller must read the
+   * links again. An alias that was bound for the same person is kept; any other alias is removed. If the id in the key is
+   * itself an alias of another link, it no longer leads there.
    */
-  put(link: NewLink, expected: string | null): Promise<boolean>;
+  put(link: NewLink, standing?: StandingTokens): Promise<boolean>;
   /**
    * Binds an alias to the link: from now on, `findByAlias` finds only this link, even if another link still has the
    * alias. Atomic. False if the link's token is no longer `token`, or if the link has a different alias of the same
@@ -42,10 +43,10 @@ export interface LinkStore {
    */
   noteReassigned(key: string, token: string): Promise<void>;
   /**
-   * Deletes a link; if `expected` is given, only if the link still has this value. False if nothing was deleted.
-   * @param notice stored in the same step, if the link was deleted
+   * Deletes links, by their keys, all in one step. If one of them no longer has this token, it returns false and changes
+   * nothing, and the caller must read the links again.
    */
-  remove(key: string, expected?: string, notice?: NewLinkNotice): Promise<boolean>;
+  remove(links: ReadonlyMap<string, string>, also?: LinkRemoval): Promise<boolean>;
   /**
    * The newest links that were stored for this person, oldest first, at most `OF_PERSON_MAX`. A link whose value was
    * written without `put` may be missing, or have a token of another person.
@@ -72,8 +73,23 @@ export interface NewLink {
   how?: LinkHow;
   /** The name that the user has on the platform. */
   name?: string | null;
-  /** Stored in the same step. */
-  notice?: NewLinkNotice;
+  /** Leads to the link from now on. Absent: the alias that was bound for the same person does. */
+  alias?: LinkAlias;
+  /** Whether the user is told in the private chat that the link has replaced that of another person. */
+  isTold?: boolean;
+}
+
+/** The value of each key under which a user may have a link, when it was read; null if there was no link. */
+export type StandingTokens = ReadonlyMap<string, string | null>;
+
+interface LinkRemoval {
+  /**
+   * The keys of users who are signed out, with a link or without: their pending actions are withdrawn, and so are the
+   * questions that wait for their sign-in.
+   */
+  signedOut?: readonly string[];
+  /** Whether the user of the first link is told in the private chat that it has ended. */
+  isTold?: boolean;
 }
 
 /** How a link was made: with the person's token, with a link code, or by an operator. */
@@ -175,14 +191,7 @@ export function linkStore(kernel: Kernel): LinkStore {
       return knownLink(named ?? bound);
     }),
     findByAlias: step((tx, alias) => knownLink(findByAlias(tx, alias))),
-    put: step((tx, link, expected) => {
-      const found = tx.get(LINK, link.key);
-      if (link.origin !== undefined && isSignedOut(tx, link.origin)) return false;
-      if ((found?.token ?? null) !== expected) return false;
-      putLink(tx, link, null);
-      if (link.notice !== undefined) storeNotice(tx, link.notice);
-      return true;
-    }),
+    put: step((tx, link, standing = new Map()) => replaceLinks(tx, link, standing)),
     bindAlias: step((tx, key, token, alias) => {
       const found = tx.get(LINK, key);
       if (found?.token !== token) return false;
@@ -196,11 +205,15 @@ export function linkStore(kernel: Kernel): LinkStore {
       if (found?.token === token && found.alias !== null)
         tx.put(LINK, key, { ...found, alias: { ...found.alias, reassigned: true } });
     }),
-    remove: step((tx, key, expected, notice) => {
-      const found = tx.get(LINK, key);
-      if (!found || (expected !== undefined && found.token !== expected)) return false;
-      removeLink(tx, found);
-      if (notice !== undefined) storeNotice(tx, notice);
+    remove: step((tx, links, { signedOut = [], isTold = false } = {}) => {
+      if (!areStanding(tx, links)) return false;
+      for (const key of signedOut) {
+        withdrawActions(tx, userOfKey(key));
+        endQuestion(tx, key);
+      }
+      const [first] = links.keys();
+      for (const key of links.keys()) removeLink(tx, tx.get(LINK, key) as StoredLink);
+      if (isTold && first !== undefined) storeNotice(tx, first, 'ended');
       return true;
     }),
     ofPerson: step((tx, person) =>
@@ -229,13 +242,51 @@ function findByAlias(tx: Tx, alias: string): StoredLink | null {
 }
 
 /**
- * Stores a link, whatever link it replaces. Every link is made here.
- * @param alias leads to the link from now on; null to keep the alias that was bound for the same person.
+ * Stores the link of a user. Every link is made here. Links of the user under other keys are removed, and the user's
+ * pending actions for other people are withdrawn.
+ * @returns false if one of the links has changed, or if the token has ended with a sign-out; then nothing is written
  */
-export function putLink(
+export function replaceLinks(tx: Tx, link: NewLink, standing: StandingTokens): boolean {
+  const { key: own, origin, person, isTold = false } = link;
+  const all = new Map([[own, null], ...standing]);
+  const isOver = origin !== undefined && isSignedOut(tx, origin);
+  if (!areStanding(tx, all) || isOver) return false;
+  for (const key of all.keys()) {
+    withdrawActions(tx, { ...userOfKey(key), keep: person });
+    const found = key === own ? null : tx.get(LINK, key);
+    if (found !== null) removeLink(tx, found);
+  }
+  putLink(tx, link);
+  if (isTold) storeNotice(tx, own, 'replaced');
+  return true;
+}
+
+/** Whether each key has the link that it had when it was read. */
+function areStanding(tx: Tx, tokens: StandingTokens): boolean {
+  const found = [...tokens].map(([key, token]) => (tx.get(LINK, key)?.token ?? null) === token);
+  return !found.includes(false);
+}
+
+/**
+ * Stores a text for a user whose link was ended or replaced where no channel runs, as `agentd link remove` does
+ * (agentd-identity(7), "Links"). It has no token and no data about a person apart from the user's id. Its words and the
+ * private chat of the user are found when it is sent.
+ */
+function storeNotice(tx: Tx, key: string, link_change: 'ended' | 'replaced'): void {
+  const { platform, user_id } = userOfKey(key);
+  // Random, as the owner of a claim is.
+  const id = tx.newOwner();
+  storeMessage(tx, {
+    ...{ id, platform, user_id, request_id: id, sent_at: tx.now },
+    ...{ queue: `${platform}/link ${user_id}`, session_id: null, message_id: null, message: null },
+    ...{ reply_to: {}, reply: '', link_change },
+    is_hint: true,
+  });
+}
+
+function putLink(
   tx: Tx,
-  { key, token, origin, person, ttl_ms, how = 'token', name = null }: NewLink,
-  alias: LinkAlias | null,
+  { key, token, origin, person, ttl_ms, how = 'token', name = null, alias }: NewLink,
 ): void {
   const found = tx.get(LINK, key);
   const expires_at = tx.now + ttl_ms;
@@ -244,14 +295,14 @@ export function putLink(
   // When this link ends, no older link of the same id takes effect in its place.
   const { platform, user_id } = userOfKey(key);
   tx.delete(ALIAS, `${platform}:${user_id}`);
+  const leads = alias ?? (kept !== null && tx.get(ALIAS, kept.alias)?.key === key ? kept : null);
   tx.put(LINK, key, {
     ...{ key, token, person, expires_at, expiry_notified: false },
     ...{ alias: alias ?? kept, how, name, made_at: tx.now },
   });
   if (origin !== undefined) noteSiteSession(tx, origin, expires_at);
   answerQuestion(tx, { key, person, by_operator: how === 'operator' }, found?.person ?? null);
-  if (alias !== null || (kept !== null && tx.get(ALIAS, kept.alias)?.key === key))
-    tx.put(ALIAS, (alias ?? (kept as LinkAlias)).alias, { key, expires_at });
+  if (leads !== null) tx.put(ALIAS, leads.alias, { key, expires_at });
 }
 
 /** Takes the question that waits for a link under this key, if the link was made while its run was going on. */

@@ -15,8 +15,6 @@ import type { StoredLink } from './links.ts';
 export interface WaitingQuestionStore {
   /** The question of the turn with this id; null if it does not wait, or no longer. */
   ofTurn(turn_id: string): Promise<WaitingQuestion | null>;
-  /** Ends the questions of users, by the keys of their links. */
-  end(link_keys: readonly string[]): Promise<void>;
   /**
    * Ends the question of a user that was asked with this message, which the user has deleted. If the message is not done
    * yet, no question is stored for it later.
@@ -63,9 +61,6 @@ export function waitingQuestionStore(kernel: Kernel): WaitingQuestionStore {
       if (found === undefined) return null;
       const { link_key, expires_at, message } = found.doc;
       return { link_key, expires_at, message };
-    }),
-    end: step((tx, link_keys) => {
-      for (const key of link_keys) endQuestion(tx, key);
     }),
     forget: step((tx, link_keys, { platform, message_id }) => {
       for (const key of link_keys)
