@@ -5,12 +5,11 @@ import type { Seal } from '../identity/seal.ts';
 import { userOfKey } from '../store/links/links.ts';
 import type { EndedToken } from '../store/links/sign-out-ends.ts';
 import type { AddOutcome } from '../store/links/sign-out-marks.ts';
-import type { StoredToken } from '../store/persons/stored-tokens.ts';
 import type { Store } from '../store/store.ts';
 import { sealedRecord } from './stored-tokens.ts';
 
 interface SignOutServices {
-  store: Pick<Store, 'signOutMarks' | 'signOutEnds' | 'storedTokens'>;
+  store: Pick<Store, 'signOutMarks' | 'signOutEnds'>;
   seal: Seal;
   /** Tells a user of a platform that the link has ended with the sign-in. */
   tellEnded(link: { platform: string; user_id: string }, claims: Claims): Promise<void>;
@@ -29,7 +28,7 @@ export async function signOutAtSite(
   const outcome = await marks.add(signOut);
   if (outcome === 'repeated') return outcome;
   const told: [key: string, claims: Claims][] = [];
-  for await (const { token, claims } of listTokens(store, seal, signOut)) {
+  for (const { token, claims } of openAll(await ends.tokensOf(signOut), seal)) {
     if (!(await marks.covers(claims)) || !(await ends.end(token))) continue;
     if (token.kind === 'link') told.push([token.key, claims]);
   }
@@ -39,27 +38,9 @@ export async function signOutAtSite(
   return outcome;
 }
 
-/** No stored token begins with it. */
-const NO_PREFIX = '\n';
-
 interface OpenedToken {
   token: EndedToken;
   claims: Claims;
-}
-
-/** The tokens that the mark may cover. */
-async function* listTokens(
-  { signOutEnds: ends, storedTokens }: SignOutServices['store'],
-  seal: Seal,
-  signOut: LogoutClaims,
-): AsyncGenerator<OpenedToken> {
-  const listed = await ends.tokensOf(signOut);
-  if (listed !== null) {
-    yield* openAll(listed, seal);
-    return;
-  }
-  for await (const batch of storedTokens(NO_PREFIX))
-    yield* openAll(batch.filter(isEnded), seal).filter(({ claims }) => claims.sid === signOut.sid);
 }
 
 /** A token that no key opens is of no use to anybody. It may belong to another person of the same session. */
@@ -68,8 +49,4 @@ function openAll(tokens: readonly EndedToken[], seal: Seal): OpenedToken[] {
     const opened = seal.open(token.token, sealedRecord(token));
     return opened === null ? [] : [{ token, claims: claimsOfStoredToken(opened) }];
   });
-}
-
-function isEnded(token: StoredToken): token is EndedToken {
-  return token.kind === 'link' || token.kind === 'session' || token.kind === 'code';
 }

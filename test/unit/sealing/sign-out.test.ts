@@ -134,25 +134,6 @@ describe('a sign-out at the site ends', () => {
     expect(await left()).toEqual({ none: ALL_BUT_CODE, mine: [], other: ALL_BUT_CODE, bob: [] });
   });
 
-  it('what belongs to a session at the site, without reading every stored token', async () => {
-    world.store.storedTokens = () => {
-      throw new Error('every stored token is read');
-    };
-    await person('mine', { sid: 's1' });
-    await person('other', { sub: 'bob', sid: 's2' });
-    await signOut({ sub: null, sid: 's1' });
-    expect(await left()).toEqual({ mine: [], other: ALL });
-    await signOut({ sub: null, sid: 'nobody’s' });
-  });
-
-  it('what belongs to a session at the site of which too many persons are noted', async () => {
-    await person('mine', { sid: 's1' });
-    await person('other', { sub: 'bob', sid: 's2' });
-    world.store.signOutEnds.tokensOf = async () => null;
-    await signOut({ sub: null, sid: 's1' });
-    expect(await left()).toEqual({ mine: [], other: ALL });
-  });
-
   it('no link that was replaced at that moment, of which nobody is told', async () => {
     await person('ada', {});
     world.store.signOutEnds.end = async () => false;

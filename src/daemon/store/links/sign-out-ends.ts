@@ -18,9 +18,9 @@ import { personsOfSiteSession } from './site-sessions.ts';
 export interface SignOutEndStore {
   /**
    * The stored tokens of links, sessions and open codes of this person, in every tenant; if the sign-out names no
-   * person, of the persons of its session. Null if these are too many, so that all stored tokens must be read.
+   * person, of the persons that are noted for its session.
    */
-  tokensOf(signOut: Pick<LogoutClaims, 'iss' | 'sub' | 'sid'>): Promise<EndedToken[] | null>;
+  tokensOf(signOut: Pick<LogoutClaims, 'iss' | 'sub' | 'sid'>): Promise<EndedToken[]>;
   /**
    * Removes a link, empties the stored context of a session, or ends a code, if it still has this token; pending actions
    * of its person there are withdrawn. False if it has another token, or is gone.
@@ -43,7 +43,7 @@ export function signOutEndStore(kernel: Kernel): SignOutEndStore {
   return {
     tokensOf: step((tx, { iss, sub, sid }) => {
       const persons = sub === null ? personsOfSiteSession(tx, iss, sid ?? '') : [byPerson(iss, sub)];
-      return persons?.flatMap((person) => listTokens(tx, person)) ?? null;
+      return persons.flatMap((person) => listTokens(tx, person));
     }),
     end: step(end),
     withdraw: step((tx, { iss, sub, tenant_id }) => {

@@ -12,7 +12,10 @@ const SITE_SESSION: Kind<{ persons: readonly string[]; expires_at: number }> = {
   expires: ({ expires_at }) => expires_at,
 };
 
-/** The persons of a session that are noted. A session at a site has one; beyond this, the `sid` is no use as an index. */
+/**
+ * How many persons of a session are noted. A session at a site has one; if a site gives more the same `sid`, only the mark
+ * ends the tokens of the others.
+ */
 export const PERSONS_MAX = 100;
 /** How long a note is kept at most, whatever the expiry of a token is. */
 const NOTE_MAX_MS = 400 * DAY_MS;
@@ -28,7 +31,7 @@ export function noteSiteSession(tx: Tx, { iss = '', sub, sid }: TokenOrigin, end
   const person = byPerson(iss, sub);
   const known = tx.get(SITE_SESSION, key);
   const before = known?.persons ?? [];
-  const isKnown = before.includes(person) || before.length > PERSONS_MAX;
+  const isKnown = before.includes(person) || before.length >= PERSONS_MAX;
   // A day more, for clocks that differ.
   const expires_at = Math.min(Math.max(ends_at, tx.now) + DAY_MS, tx.now + NOTE_MAX_MS);
   if (isKnown && known !== null && known.expires_at >= expires_at) return;
@@ -38,8 +41,7 @@ export function noteSiteSession(tx: Tx, { iss = '', sub, sid }: TokenOrigin, end
   });
 }
 
-/** The persons (`byPerson`) of a session at the site; null if only the tokens themselves tell. */
-export function personsOfSiteSession(tx: Tx, iss: string, sid: string): readonly string[] | null {
-  const persons = tx.get(SITE_SESSION, hashIds(iss, sid))?.persons ?? [];
-  return persons.length <= PERSONS_MAX ? persons : null;
+/** The persons (`byPerson`) that are noted for a session at the site. */
+export function personsOfSiteSession(tx: Tx, iss: string, sid: string): readonly string[] {
+  return tx.get(SITE_SESSION, hashIds(iss, sid))?.persons ?? [];
 }
