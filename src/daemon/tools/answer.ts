@@ -4,7 +4,7 @@ import { maskTokens } from '../settings/secret.ts';
 import { cutText } from '../texts/printable.ts';
 import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
-import { maskEchoed } from './downstream/client.ts';
+import { maskEchoed } from './downstream/mask-echoed.ts';
 import type { ToolRun } from './perform-call.ts';
 import type { Need, Sent, Tool, ToolSourceInfo } from './tool.ts';
 

@@ -7,16 +7,12 @@ import { BEARER, type CredentialForm, credentialHeader, credentialValue } from '
 import type { EncodedBody } from './form-body.ts';
 import { shownHeaders } from './headers.ts';
 import { BodyTooLong, type HttpResponse, httpRequest, REDIRECTS, wasNotConnected } from './http-request.ts';
+import { maskEchoed } from './mask-echoed.ts';
 import { findPathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
 const MAX_REDIRECTS = 3;
-/**
- * Minimum length of secrets that are masked. A shorter secret may occur in an answer by chance, and no real API issues
- * one.
- */
-const MASKED_SECRET_LENGTH = 8;
 
 /**
  * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
@@ -245,28 +241,6 @@ function encodedBody({
   encoded,
 }: DownstreamRequest): Omit<EncodedBody, 'shown'> | undefined {
   return body === undefined ? encoded : { content_type, content: JSON.stringify(body) };
-}
-
-/** Replaces secrets that an API echoes, so that they do not reach the agent. */
-export function maskEchoed(text: string, secrets: readonly Secret[]): string {
-  let masked = text;
-  for (const value of secrets.flatMap(listSecretParts)) {
-    if (value.length >= MASKED_SECRET_LENGTH && value.length <= masked.length)
-      masked = masked.replaceAll(value, '[token]');
-  }
-  return masked;
-}
-
-/**
- * The secret itself, and as it is written in an address. Of a token also its signature: an API may echo a token in parts,
- * and the others are only claims.
- */
-function listSecretParts(secret: Secret): string[] {
-  const value = secret.reveal();
-  const encoded = encodeURIComponent(value.toWellFormed());
-  const forms = new Set([value, encoded, encoded.replaceAll(/%../g, (code) => code.toLowerCase())]);
-  const [, , signature, ...further] = value.split('.');
-  return signature === undefined || further.length > 0 ? [...forms] : [...forms, signature];
 }
 
 function secretsIn({ token, secrets = [] }: DownstreamRequest): readonly Secret[] {

@@ -4,7 +4,7 @@ import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/to
 import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
 import { unknownArguments } from '../confirmation/confirm-policy.ts';
-import { maskEchoed } from '../downstream/client.ts';
+import { maskEchoed } from '../downstream/mask-echoed.ts';
 import { sendRenewing } from '../downstream/send-renewing.ts';
 import type { TokenExchange } from '../downstream/token-exchange.ts';
 import { type McpEntry, readPolicy, type ToolEntry } from '../source-entry.ts';

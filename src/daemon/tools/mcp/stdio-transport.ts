@@ -6,7 +6,7 @@ import type { Secret } from '../../settings/secret.ts';
 import { printable } from '../../texts/printable.ts';
 import type { AlarmClock, Clock } from '../../time/clock.ts';
 import { onAbort, within } from '../../time/time-limit.ts';
-import { maskEchoed } from '../downstream/client.ts';
+import { maskEchoed } from '../downstream/mask-echoed.ts';
 import { McpFailure } from './failure.ts';
 import {
   InboundMeter,

@@ -27,6 +27,8 @@ afterAll(async () => {
 
 const client = (timeoutMs = 5_000) => createDownstream({ baseUrl: `${api.url}/`, timeoutMs });
 
+const toHex = (text: string) => Buffer.from(text).toString('hex');
+
 async function failureOf(work: Promise<unknown>): Promise<{ reason: string; message: string }> {
   const error = await work.then(
     () => expect.fail('the call should have failed'),
@@ -165,6 +167,32 @@ test('a bearer token that the API echoes is masked in the result', async () => {
     body: { seen: 'Bearer [token]' },
   });
 });
+
+test.each([
+  ['as it is', (value) => value],
+  ['in JSON within JSON', (value) => JSON.stringify({ token: value }).replaceAll('/', '\\/')],
+  ['with escapes of JSON', (value) => value.replace(/\W/g, (sign) => `\\u00${toHex(sign).toUpperCase()}`)],
+  ['in HTML', (value) => value.replace(/\W/g, (sign) => `&#x${toHex(sign)};`)],
+  ['in HTML with names', (value) => value.replace('&', '&amp;amp;').replaceAll('>', '&gt;')],
+  ['in an address', (value) => encodeURIComponent(value).toLowerCase()],
+  ['in an address within an address', (value) => encodeURIComponent(encodeURIComponent(value))],
+  ['in hexadecimal', (value) => toHex(value).toUpperCase()],
+  ...['', 'a', 'ab'].flatMap((before): [string, (value: string) => string][] => [
+    [`in base64 after "${before}"`, (value) => Buffer.from(`${before}${value}?`).toString('base64')],
+    [`in base64url after "${before}"`, (value) => Buffer.from(`${before}${value}?`).toString('base64url')],
+  ]),
+] satisfies [string, (value: string) => string][])(
+  'a token that the API echoes %s is masked in the result',
+  async (_form, write) => {
+    const opaque = 'opaque/token+of==&~ada>>>???';
+    const written = write(opaque);
+    api.misbehave('/users', { status: 400, body: { detail: `You sent ${written}.`, [written]: 1 } });
+    const { body } = await client().send({ ...look, token: new Secret(opaque) });
+    expect(JSON.stringify(body)).toMatch(
+      /^\{"detail":"You sent .{0,20}\[token\].{0,6}\.",".{0,20}\[token\].{0,6}":1\}$/,
+    );
+  },
+);
 
 test('a token in a header of the answer is masked before a long header is cut', async () => {
   const link = `<https://api.example/?page=${'2'.repeat(960)}&t=opaque-token-of-ada>`;
