@@ -49,11 +49,9 @@ export function refuseStranger(
   { channelNames }: Pick<Uses, 'channelNames'>,
   line: StepLine,
 ): void {
-  if (session === null) {
-    if (!channel.has_platform && isChannelSessionId(session_id, channelNames))
-      throw forbidden(line, 'channel_id');
-    return;
-  }
+  if (!channel.has_platform && isChannelSessionId(session_id, channelNames))
+    throw forbidden(line, 'channel_id');
+  if (session === null) return;
   if (session.namespace !== channel.namespace) throw forbidden(line, 'other_channel');
   if (channel.has_platform) return;
   if (session.user_id !== message.user_id) throw forbidden(line, 'other_user');

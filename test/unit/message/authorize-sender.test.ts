@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { authorizeSender, SignInChanged } from '../../../src/daemon/message/authorize-sender.ts';
+import type { ArrivedChannel } from '../../../src/daemon/message/turn.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { Tickets } from '../../../src/daemon/time/tickets.ts';
 import { aSession } from '../../contract/fixtures.ts';
@@ -60,12 +61,20 @@ describe('authorize-sender', () => {
     },
   );
 
-  it('refuses a new session id in the form that only platforms assign, except from a platform', async () => {
-    const named = { session_id: 'webchat:room' };
-    await expect(runStep(world, authorizeSender, Object.assign(visitor(), named))).rejects.toMatchObject({
-      code: 'session_forbidden',
-    });
-    await runStep(world, authorizeSender, Object.assign(visitor(), named, ON_PLATFORM));
+  it('refuses a session id in the form that only platforms assign, except from a platform', async () => {
+    const refused = async (channel: Partial<ArrivedChannel> = {}) => {
+      const turn = visitor();
+      const named = { session_id: 'webchat:room', channel: { ...turn.channel, ...channel } };
+      await expect(runStep(world, authorizeSender, Object.assign(turn, named))).rejects.toMatchObject({
+        code: 'session_forbidden',
+      });
+    };
+    await refused();
+    // A web client began it before the channel was added, or a plugin shares the namespace of a platform.
+    const session = { session_id: 'webchat:room', namespace: 'telex' };
+    await stored(session);
+    await refused({ namespace: 'telex' });
+    await runStep(world, authorizeSender, Object.assign(visitor(), session, ON_PLATFORM));
   });
 
   it('lets everybody use a session of a platform, because the platform decides who is in it', async () => {
