@@ -222,16 +222,22 @@ describe('resolve-principal, without a token', () => {
     ]);
   });
 
-  it('clears a stored token that no key opens, and logs a warning', async () => {
-    const found = await stored({}, 'ada');
-    const context = found.metadata.jwt_context;
-    if (!context) throw new Error('no context');
-    const sealed = world.services.seal.close('a token', 'another record');
-    const broken = { ...found, metadata: { jwt_context: { ...context, token: sealed } } };
-    const { turn } = await runStep(world, resolvePrincipal, await opened(broken, NO_TOKEN));
-    expect(turn.principal).toEqual({ person: null, reason: 'stored_token_unreadable' });
-    expect(world.lines.at(-1)).toMatchObject({ level: 'warn', request_id: 'request-1' });
-  });
+  it.each([
+    ['another session', sealRecord('other', 'visitor')],
+    ['another user', sealRecord('s', 'somebody')],
+  ])(
+    'clears a stored token that no key opens, because it was sealed for %s, and logs a warning',
+    async (_whose, record) => {
+      const found = await stored({}, 'ada');
+      const context = found.metadata.jwt_context;
+      if (!context) throw new Error('no context');
+      const sealed = world.services.seal.close('a token', record);
+      const broken = { ...found, metadata: { jwt_context: { ...context, token: sealed } } };
+      const { turn } = await runStep(world, resolvePrincipal, await opened(broken, NO_TOKEN));
+      expect(turn.principal).toEqual({ person: null, reason: 'stored_token_unreadable' });
+      expect(world.lines.at(-1)).toMatchObject({ level: 'warn', request_id: 'request-1' });
+    },
+  );
 });
 
 describe('resolve-principal, with a credential that identifies nobody', () => {
