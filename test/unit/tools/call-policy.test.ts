@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../src/agent/index.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { CallBearers } from '../../../src/daemon/tools/call-bearers.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { ToolProgress } from '../../../src/daemon/tools/perform-call.ts';
 import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
@@ -472,10 +473,34 @@ describe('an exchanged token', () => {
     );
   });
 
+  test.each([false, true])(
+    'is not sent if the person has signed out at the site meanwhile',
+    async (fetching) => {
+      const access = { ...accessTo(api.url), marks: { covers: async () => server.exchanged.length > 0 } };
+      expect(await bind(exchanging(fetching), signedIn(), { access }).bound.call({})).toMatchObject({
+        ok: false,
+      });
+      expect([server.exchanged, api.requests]).toEqual([[token], []]);
+    },
+  );
+
   test('is not requested without a person', async () => {
     expect(await bind(exchanging(), anonymous()).bound.call({})).toEqual(SIGN_IN);
     expect([server.exchanged, api.requests]).toEqual([[], []]);
   });
+});
+
+test('the default token is not obtained for another origin, whatever the policy has chosen', async () => {
+  const { trace, signal } = signedIn();
+  const tool = toolOf({ source: sourceOf({ base_url: FOREIGN }, api.url) });
+  const bearers = new CallBearers(
+    tool,
+    { use: 'default', because: null },
+    { trace, signal },
+    accessTo(api.url),
+  );
+  await expect(bearers.chosen()).rejects.toThrow(TypeError);
+  expect([api.requests, bearers.secrets]).toEqual([[], []]);
 });
 
 test('a call that has ended reports the credentials that it carried, or that sign-in is needed', async () => {
