@@ -83,6 +83,20 @@ export function describeGuard(current: () => StoreUnderTest): void {
       });
     });
 
+    describe('answers to a question', () => {
+      it('count from the second one on: only the first answers it', async () => {
+        const session_id = randomUUID();
+        const counts = (messages: number, turns: number, equal_texts = messages) => ({
+          ...{ allowed: true, repeated: false, messages, equal_texts, turns },
+        });
+        const answer = { answers: 'q1', text: 'yes', session_id };
+        expect(await check(answer)).toEqual(counts(0, 0));
+        expect(await check({ ...answer, text: 'no' })).toEqual(counts(1, 1));
+        expect(await check(answer)).toEqual(counts(2, 2, 1));
+        expect(await check({ ...answer, answers: 'q2' })).toMatchObject({ equal_texts: 0, turns: 2 });
+      });
+    });
+
     describe('requests with one key', () => {
       const request = 'a key';
 

@@ -266,8 +266,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/inbox/enqueue.ts',
-        from: 'return { user, session_id, text, message_id, sent_at };',
-        to: 'return { user, session_id, text, message_id: null, sent_at };',
+        from: 'return { user, session_id, text, answers, message_id, sent_at };',
+        to: 'return { user, session_id, text, answers, message_id: null, sent_at };',
       },
     ],
   },

@@ -27,6 +27,8 @@ export interface GuardUserState {
   readonly circuit: Circuit | null;
   /** Oldest first. */
   readonly messages: readonly MessageHit[];
+  /** The id of the question that the user has answered last. Absent if there is none. */
+  readonly answered?: string | undefined;
 }
 
 /** Everything that the verdict on a message depends on. A part is null if it is not stored, or has expired. */
@@ -57,15 +59,14 @@ interface Judgement {
  * order: an earlier verdict on the same message or request, an open circuit, a burst, repetition, the turns of the
  * session. A message that passes, or is over the turn limit, counts as a message of its user. A message that a circuit
  * blocks counts in no window, and opening a circuit empties the windows: a message after the cooldown passes, as
- * `Retry-After` promises. A message without a text, such as a press of a button, counts nowhere.
+ * `Retry-After` promises. A message without a text, such as a press of a button, counts nowhere, nor does the first answer
+ * to a question.
  * @param now the time by the store's clock.
  */
-export function judge(
-  state: GuardState,
-  message: GuardedMessage,
-  limits: GuardLimits,
-  now: number,
-): Judgement {
+export function judge(state: GuardState, given: GuardedMessage, limits: GuardLimits, now: number): Judgement {
+  const { answers = null } = given;
+  const isFirstAnswer = answers !== null && answers !== state.user?.answered;
+  const message = isFirstAnswer ? { ...given, text: null } : given;
   if (state.verdict !== null) {
     const user_expires_at = userExpiry(limits, now);
     return { verdict: { ...state.verdict, repeated: true }, state, user_expires_at };
@@ -79,7 +80,8 @@ export function judge(
   const verdict = { ...(blocked ?? turn?.verdict), repeated: false } as GuardVerdict;
   const turns = turn === null ? state.turns : turn.turns;
   const counted = hit && (verdict.allowed ? { ...hit, request: message.request } : hit);
-  const after = counted ? withHit(user, counted, limits) : user;
+  const answering = isFirstAnswer ? { ...user, answered: answers } : user;
+  const after = counted ? withHit(answering, counted, limits) : answering;
   return { verdict, state: { verdict, user: after, turns }, user_expires_at };
 }
 
@@ -176,7 +178,7 @@ function userAt(
   const circuit = circuitAt(found.circuit, now);
   const messages = hitsAt(found.messages, now, keep_ms);
   const same = circuit === found.circuit && messages === found.messages && isSame(found.user, user);
-  return same ? found : { user, circuit, messages };
+  return same ? found : { ...found, user, circuit, messages };
 }
 
 function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {

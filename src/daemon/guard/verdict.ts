@@ -29,6 +29,11 @@ export interface GuardedMessage {
    */
   text: string | null;
   /**
+   * The id of the question that the text may answer; null or absent if there is none. Only the first such text of a user
+   * counts for nothing: until it is processed, nobody knows that the others answer nothing.
+   */
+  answers?: string | null;
+  /**
    * The platform's id of the message. The first verdict on it is valid for 7 days. Null: each check counts as a new
    * message.
    */

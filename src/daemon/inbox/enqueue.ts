@@ -16,8 +16,8 @@ import {
 } from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/find-link.ts';
 import { acceptMessages, maskMessage } from '../message/arrival.ts';
-import { answersQuestion, guardedText } from '../message/guard.ts';
-import { platformUser } from '../message/keys.ts';
+import { questionAnswered } from '../message/guard.ts';
+import { platformUser, textHash } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
 import { addLazyMember } from '../process/lazy-member.ts';
 import { maskTokens } from '../settings/secret.ts';
@@ -152,7 +152,7 @@ async function planCollecting(
   services: Services,
 ): Promise<Collects | null> {
   const { COLLECT_MS: wait_ms, COLLECT_MAX_MS: max_ms } = services.settings;
-  if (wait_ms === 0 || (await answersQuestion(message, session_id, services))) return null;
+  if (wait_ms === 0 || (await questionAnswered(message, session_id, services)) !== null) return null;
   return { wait_ms, max_ms };
 }
 
@@ -212,8 +212,9 @@ async function screen(
 async function toGuardedMessage(arrived: ArrivedMessage, services: Services): Promise<GuardedMessage> {
   const { message, session_id, platform, message_id, sent_at } = arrived;
   const user = platformUser(platform, message.user_id);
-  const text = await guardedText(message, session_id, services);
-  return { user, session_id, text, message_id, sent_at };
+  const text = message.confirm === undefined ? textHash(message.text) : null;
+  const answers = await questionAnswered(message, session_id, services);
+  return { user, session_id, text, answers, message_id, sent_at };
 }
 
 /** The notice that a session has reached its message limit. Its placeholders are filled in from the verdict. */

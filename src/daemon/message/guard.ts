@@ -1,6 +1,7 @@
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { type GuardVerdict, guardLimits, tell, verdictLine } from '../guard/verdict.ts';
+import { toQuestionId } from '../store/actions/actions.ts';
 import { guardUser, identifySender, requestHash, textHash } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -42,7 +43,9 @@ export const guard: Step<Turn, Guarded> = {
     const guarded = {
       user: guardUser(identifySender(turn)),
       session_id: turn.session_tag,
-      text: await guardedText(turn.message, turn.session_tag, services),
+      text: (await questionAnswered(turn.message, turn.session_tag, services))
+        ? null
+        : textHash(turn.message.text),
       message_id: null,
       request: requestHash(turn.message),
       sent_at: null,
@@ -93,31 +96,19 @@ export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
 };
 
 /**
- * The hash of a message's text, by which the loop guard recognizes repetition (agentd-message(7), "Loop guard"). Null
- * for a message that counts for nothing: the press of a button, even of a question that is no longer open, and a word
- * that answers a question.
+ * The id of the question that the message answers, by a button or by a word of any language; null if there is none. For a
+ * word, this is a guess, because only the turn decides which question the message answers.
  */
-export async function guardedText(
-  message: IncomingMessage,
-  session_tag: string,
-  services: Pick<Uses, 'store' | 'texts'>,
-): Promise<string | null> {
-  return (await answersQuestion(message, session_tag, services)) ? null : textHash(message.text);
-}
-
-/**
- * Whether the message answers a question, by a button or by a word of any language. For a word, this is a guess, because
- * only the turn decides which question the message answers.
- */
-export async function answersQuestion(
+export async function questionAnswered(
   { user_id, text, confirm }: IncomingMessage,
   session_tag: string,
   { store, texts }: Pick<Uses, 'store' | 'texts'>,
-): Promise<boolean> {
-  if (confirm !== undefined) return true;
-  if (!texts.isAnswer(text)) return false;
+): Promise<string | null> {
+  if (confirm !== undefined) return confirm.id;
+  if (!texts.isAnswer(text)) return null;
   const waiting = await store.actions.pendingIn(session_tag);
-  return waiting.some((action) => action.user_id === user_id);
+  const last = waiting.findLast((action) => action.user_id === user_id);
+  return last === undefined ? null : toQuestionId(last);
 }
 
 /**

@@ -35,6 +35,19 @@ describe('a burst', () => {
   });
 });
 
+describe('a burst of answers', () => {
+  it('contains all of them but the first, because only that one answers the question', async () => {
+    await guarded({ LOOP_GUARD_MAX_MESSAGES: '3', LOOP_GUARD_REPEAT_THRESHOLD: '100' });
+    await ask('cancel 1');
+    world.clock.moveTo(world.clock.now() + 1);
+    for (let count = 0; count < 20; count++) await world.post(count % 2 ? 'yes' : 'ok');
+    await world.settle();
+    expect(done()).toEqual(['1']);
+    // The request, the answer, and the two further messages that the limit allows.
+    expect(world.turns).toHaveLength(4);
+  });
+});
+
 describe('repetition', () => {
   beforeEach(() => guarded({ LOOP_GUARD_MAX_MESSAGES: '100', LOOP_GUARD_REPEAT_THRESHOLD: '2' }));
 

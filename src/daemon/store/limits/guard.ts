@@ -62,7 +62,7 @@ export interface GuardList {
   sessions: (SessionTurns & { session_id: string })[];
 }
 
-interface StoredGuardUser extends Pick<GuardUserState, 'user' | 'circuit'> {
+interface StoredGuardUser extends Pick<GuardUserState, 'user' | 'circuit' | 'answered'> {
   expires_at: number;
   since: number;
   messages: readonly StoredHit[];
@@ -180,21 +180,22 @@ export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimit
   return verdict;
 }
 
-function unpacked({ user, circuit, since, messages }: StoredGuardUser): GuardUserState {
+function unpacked({ since, messages, ...stored }: StoredGuardUser): GuardUserState {
   const hits = messages.map(([after_ms, late_ms, text, request]) => {
     const at = since + after_ms;
     return { at, counted_at: at + late_ms, text, ...(request === undefined ? {} : { request }) };
   });
-  return { user, circuit, messages: hits };
+  const { user, circuit, answered } = stored;
+  return { user, circuit, messages: hits, answered };
 }
 
-function packed({ user, circuit, messages }: GuardUserState): Omit<StoredGuardUser, 'expires_at'> {
+function packed({ user, circuit, messages, answered }: GuardUserState): Omit<StoredGuardUser, 'expires_at'> {
   const since = messages[0]?.at ?? 0;
   const hits = messages.map(({ at, counted_at, text, request }): StoredHit => {
     const hit = [at - since, counted_at - at, text] as const;
     return request === undefined ? hit : [...hit, request];
   });
-  return { user, circuit, since, messages: hits };
+  return { user, circuit, since, messages: hits, ...(answered === undefined ? {} : { answered }) };
 }
 
 /**
