@@ -358,7 +358,7 @@ async function openMemory(
   clock: AlarmClock,
   log: Log,
 ): Promise<LongTermMemory | null> {
-  const memories = await openMemories(settings, store, { clock, log });
+  const memories = await openMemories(settings, store, log);
   if (memories === null) return null;
   const memory = new LongTermMemory({ memories, clock, log });
   await memory.check();

@@ -7,7 +7,7 @@ import { CLAIM_MS } from '../claims/claims.ts';
 import type { InboxMessage } from '../inbox/inbox.ts';
 import type { Kernel, Ring } from '../kernels/kernel.ts';
 import { type Link, toLink } from '../links/links.ts';
-import { MEMORIES } from '../memories/memory-documents.ts';
+import { forgetMemories } from '../memories/memory-documents.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from '../sessions/session-document.ts';
 import { inBatches } from '../steps.ts';
 import { noteErased, type TraceRings } from '../traces.ts';
@@ -91,21 +91,14 @@ export function countRecords({ sessions, links, actions, inbox, others }: Person
  */
 export type Scrub = (rings: readonly Ring<never>[]) => Promise<void>;
 
-export type ForgetMemories = (owner: string) => Promise<unknown>;
-
-export function personStore(
-  kernel: Kernel,
-  rings: TraceRings,
-  scrub: () => Promise<void>,
-  forget: ForgetMemories = (owner) => kernel.step((tx) => tx.delete(MEMORIES, owner)),
-): PersonStore {
+export function personStore(kernel: Kernel, rings: TraceRings, scrub: () => Promise<void>): PersonStore {
   return {
     async show(of) {
       const { match, sessions } = await PersonMatch.through(storedSessions(kernel), of);
       return toRecords(match, sessions, await findParts({ kernel, rings, match }));
     },
     async erase(of) {
-      const work = () => erase(kernel, rings, of, forget);
+      const work = () => erase(kernel, rings, of);
       const records = await (kernel.together?.(work) ?? work());
       await scrub();
       return records;
@@ -152,12 +145,7 @@ function newestFirst<T extends { serial: number }>(found: readonly { doc: T }[])
  * So everything is found before the first deletion, and the links and the sessions are the last. Until then, the
  * sessions are claimed, so that nothing is added that only they lead to.
  */
-async function erase(
-  kernel: Kernel,
-  rings: TraceRings,
-  of: PersonSelector,
-  forget: ForgetMemories,
-): Promise<PersonRecords> {
+async function erase(kernel: Kernel, rings: TraceRings, of: PersonSelector): Promise<PersonRecords> {
   const { match, sessions } = await PersonMatch.through(storedSessions(kernel), of);
   const records = { kernel, rings, match };
   const closed = sessions.filter(({ found }) => !found.shared).map(({ doc }) => doc.session);
@@ -170,7 +158,8 @@ async function erase(
   }, CLAIM_MS / 3);
   try {
     const found = await findParts(records);
-    await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
+    const memory_owner = 'person' in of ? of.person : `${of.platform}:${of.user_id}`;
+    await kernel.step((tx) => forgetMemories(tx, memory_owner));
     for (const [part, theirs] of [...found].reverse()) await part.drop(records, theirs, closed);
     const erased: FoundSession[] = [];
     for (const session of sessions)
