@@ -68,6 +68,8 @@ export function describeLinks(current: () => StoreUnderTest): void {
       await store.inbox.settle(claim as InboxClaim, { kind: 'sent' });
       const next = await store.inbox.claim('send', ['chat'], 9);
       expect(next).toMatchObject([{ message: { link_change: 'ended' } }]);
+      // An id is written in commands, where a dash would begin an option.
+      expect(next[0]?.message.id).toMatch(/^[a-z]/);
     });
 
     it('finds the newest links of a person, with how they were made and the name on the platform', async () => {

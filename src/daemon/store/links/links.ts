@@ -274,8 +274,8 @@ function areStanding(tx: Tx, tokens: StandingTokens): boolean {
  */
 function storeNotice(tx: Tx, key: string, link_change: 'ended' | 'replaced'): void {
   const { platform, user_id } = userOfKey(key);
-  // Random, as the owner of a claim is.
-  const id = tx.newOwner();
+  // Random, as the owner of a claim is. An id that began with a dash would look like an option of a command.
+  const id = `link-${tx.newOwner()}`;
   storeMessage(tx, {
     ...{ id, platform, user_id, request_id: id, sent_at: tx.now },
     ...{ queue: `${platform}/link ${user_id}`, session_id: null, message_id: null, message: null },
