@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
-import { STORE_PORTS } from '../../src/daemon/metrics/measured-store.ts';
+import { measuredPorts } from '../../src/daemon/metrics/measured-store.ts';
 import type { RunClaims } from '../../src/daemon/store/actions/actions.ts';
 import type {
   KeyClaim,
@@ -52,8 +52,8 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
     before?.(result as CommitOutcome);
     return result;
   };
-  const ports = STORE_PORTS.map((name) => {
-    const methods = Object.entries(memory[name] as object).map(([method, value]) => [
+  const ports = measuredPorts(memory).map(([name, port]) => {
+    const methods = Object.entries(port).map(([method, value]) => [
       method,
       typeof value === 'function' && method !== 'subscribe'
         ? wrapped(`${name}.${method}`, value as Method)

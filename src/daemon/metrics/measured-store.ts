@@ -68,45 +68,23 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
     });
     return { ...owner, ...Object.fromEntries(methods) };
   };
-  const ports = STORE_PORTS.flatMap((port) => {
-    const owner = store[port];
-    return owner === null ? [] : [[port, withMeasured(owner, methodNames(owner), `${port}.`)]];
-  });
+  const ports = measuredPorts(store).map(([name, port]) => [
+    name,
+    withMeasured(port, methodNames(port), `${name}.`),
+  ]);
   return { ...withMeasured(store, MEASURED), ...Object.fromEntries(ports) };
 }
 
-/** The names of a port's methods. The port of memories may be an object of a class. */
 function methodNames(port: object): string[] {
-  const names = [...Object.keys(port), ...Object.getOwnPropertyNames(Object.getPrototypeOf(port))];
-  return names.filter((name) => !(name in Object.prototype) && typeof Reflect.get(port, name) === 'function');
+  return Object.keys(port).filter((name) => typeof Reflect.get(port, name) === 'function');
 }
 
-/**
- * The ports whose methods are counted as operations of the store. Methods of the other members are called too often or
- * too rarely to be counted.
- */
-export const STORE_PORTS = [
-  'sessions',
-  'actions',
-  'audit',
-  'traces',
-  'toolDigests',
-  'limits',
-  'budgets',
-  'summaries',
-  'feedback',
-  'guard',
-  'idempotency',
-  'ids',
-  'inbox',
-  'linkCodes',
-  'links',
-  'linkRenewals',
-  'memories',
-  'outages',
-  'signOutMarks',
-  'signOutEnds',
-  'recordings',
-  'streams',
-  'waitingQuestions',
-] as const satisfies readonly (keyof Store)[];
+/** Ports for administration, and those that only probes and regular jobs call: their methods are not measured. */
+const UNMEASURED = ['persons', 'reloads', 'replicas', 'maintenance'];
+
+/** The ports of a store whose methods are counted as operations of the store. */
+export function measuredPorts(store: Store): [name: string, port: object][] {
+  return Object.entries(store).filter(
+    ([name, port]) => typeof port === 'object' && port !== null && !UNMEASURED.includes(name),
+  );
+}

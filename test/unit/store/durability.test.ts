@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { STORE_PORTS } from '../../../src/daemon/metrics/measured-store.ts';
+import { measuredPorts } from '../../../src/daemon/metrics/measured-store.ts';
 import type { Kernel, StepOptions } from '../../../src/daemon/store/kernels/kernel.ts';
 import { replicaStore } from '../../../src/daemon/store/replicas.ts';
 import { type Store, storeOver } from '../../../src/daemon/store/store.ts';
@@ -78,8 +78,8 @@ it('each method of the store is durable when it resolves, except those that are 
     Promise.resolve(method({}, {}, {})).catch(() => undefined);
     if (last.options !== null) options[path] = last.options;
   };
-  for (const port of [...STORE_PORTS, 'replicas'] as const)
-    for (const [name, method] of Object.entries(store[port] ?? {})) note(`${port}.${name}`, method);
+  for (const [name, port] of [...measuredPorts(store), ['replicas', store.replicas ?? {}] as const])
+    for (const [method, value] of Object.entries(port)) note(`${name}.${method}`, value);
   for (const name of ['beginTurn', 'commitTurn', 'replaceToken'] as const) note(name, store[name]);
 
   const isException = ([, given]: [string, StepOptions]) => Object.keys(given).length > 0;
