@@ -94,6 +94,11 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ ...answer, text: 'no' })).toEqual(counts(1, 1));
         expect(await check(answer)).toEqual(counts(2, 2, 1));
         expect(await check({ ...answer, answers: 'q2' })).toMatchObject({ equal_texts: 0, turns: 2 });
+        expect(await check(answer)).toMatchObject({ turns: 3 });
+        // Nobody has more open questions.
+        for (let n = 3; n <= 20; n++)
+          expect(await check({ ...answer, answers: `q${n}` })).toMatchObject({ turns: 3 });
+        expect(await check({ ...answer, answers: 'q21', text: 'ok' })).toMatchObject({ turns: 4 });
       });
     });
 

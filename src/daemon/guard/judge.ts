@@ -27,9 +27,15 @@ export interface GuardUserState {
   readonly circuit: Circuit | null;
   /** Oldest first. */
   readonly messages: readonly MessageHit[];
-  /** The id of the question that the user has answered last. Absent if there is none. */
-  readonly answered?: string | undefined;
+  /** The ids of the questions whose first answer counted for nothing; absent if there are none. */
+  readonly answered?: readonly string[] | undefined;
 }
+
+/**
+ * Maximum number of questions of one user whose first answer counts for nothing. None is forgotten as long as the user
+ * writes: otherwise, answers to many questions in turn would never count.
+ */
+const ANSWERED_MAX = 20;
 
 /** Everything that the verdict on a message depends on. A part is null if it is not stored, or has expired. */
 export interface GuardState {
@@ -65,7 +71,8 @@ interface Judgement {
  */
 export function judge(state: GuardState, given: GuardedMessage, limits: GuardLimits, now: number): Judgement {
   const { answers = null } = given;
-  const isFirstAnswer = answers !== null && answers !== state.user?.answered;
+  const { answered = [] } = state.user ?? {};
+  const isFirstAnswer = answers !== null && answered.length < ANSWERED_MAX && !answered.includes(answers);
   const message = isFirstAnswer ? { ...given, text: null } : given;
   if (state.verdict !== null) {
     const user_expires_at = userExpiry(limits, now);
@@ -80,7 +87,7 @@ export function judge(state: GuardState, given: GuardedMessage, limits: GuardLim
   const verdict = { ...(blocked ?? turn?.verdict), repeated: false } as GuardVerdict;
   const turns = turn === null ? state.turns : turn.turns;
   const counted = hit && (verdict.allowed ? { ...hit, request: message.request } : hit);
-  const answering = isFirstAnswer ? { ...user, answered: answers } : user;
+  const answering = isFirstAnswer ? { ...user, answered: [...answered, answers] } : user;
   const after = counted ? withHit(answering, counted, limits) : answering;
   return { verdict, state: { verdict, user: after, turns }, user_expires_at };
 }
