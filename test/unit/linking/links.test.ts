@@ -10,11 +10,13 @@ import {
   type LinkServices,
   listLinks,
   noteExpiryNotified,
+  sendersReading,
 } from '../../../src/daemon/linking/find-link.ts';
 import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/linking/links.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { LinkStore } from '../../../src/daemon/store/links/links.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { dropLink } from '../../support/drop-link.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
@@ -335,6 +337,16 @@ describe('a sender with a number and a second id', () => {
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
     expect(await sender('US.1')).toMatchObject({ person: ADA });
     expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
+  });
+
+  it('reads the time in the zone of the person, unless the second id differs from the bound id', async () => {
+    await link(services, NUMBERED, NUMBER, await token({ claims: { timezone: 'Europe/Berlin' } }));
+    const texts = new Texts();
+    const zone = async (alias_id: string) =>
+      (await sendersReading({ ...services, texts }, NUMBERED, { user_id: NUMBER, alias_id })).timezone;
+    await sender(NUMBER, 'US.1');
+    expect(await zone('US.1')).toBe('Europe/Berlin');
+    expect(await zone('US.2')).toBeNull();
   });
 
   it('is not found by the number alone once the number has arrived with the id of somebody else', async () => {
