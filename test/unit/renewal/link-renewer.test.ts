@@ -271,6 +271,9 @@ describe('an answer of the issuer', () => {
 
   it.each([
     [500, {}, 'http_500'],
+    // A gateway may repeat an older answer.
+    [503, { error: 'invalid_grant' }, 'invalid_grant'],
+    [503, { error: 'invalid_request' }, 'invalid_request'],
     [400, { error: 'invalid_target' }, 'invalid_target'],
     [404, {}, 'http_404'],
     [302, {}, 'http_302'],
