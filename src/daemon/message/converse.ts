@@ -86,47 +86,36 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
  * A queue of events from a run to its only reader. The run never waits for the reader. The queue is limited by the
  * maximum length of a reply. If the reader stops reading, the queue is garbage-collected after the run.
  */
-export class EventQueue<T> implements AsyncIterableIterator<T, undefined> {
+export class EventQueue<T> implements AsyncIterable<T, undefined> {
   readonly #events: T[] = [];
   #end: { error?: unknown } | null = null;
-  /** The reader, if it waits for an event. */
-  #reader: PromiseWithResolvers<IteratorResult<T, undefined>> | null = null;
+  /** Wakes the reader, if it waits. */
+  #wake = () => {};
 
   push(event: T): void {
-    const reader = this.#takeReader();
-    if (reader) reader.resolve({ value: event, done: false });
-    else this.#events.push(event);
+    this.#events.push(event);
+    this.#wake();
   }
 
   end(): void {
     this.#end = {};
-    this.#takeReader()?.resolve({ value: undefined, done: true });
+    this.#wake();
   }
 
   /** Makes the reader's iteration throw this error after the events that are already in the queue. */
   fail(error: unknown): void {
     this.#end = { error };
-    this.#takeReader()?.reject(error);
+    this.#wake();
   }
 
-  next(): Promise<IteratorResult<T, undefined>> {
-    const event = this.#events.shift();
-    if (event !== undefined) return Promise.resolve({ value: event, done: false });
-    if (this.#end === null) {
-      this.#reader = Promise.withResolvers();
-      return this.#reader.promise;
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, undefined> {
+    for (;;) {
+      for (let event = this.#events.shift(); event !== undefined; event = this.#events.shift()) yield event;
+      if (this.#end !== null) break;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
     }
-    if ('error' in this.#end) return Promise.reject(this.#end.error);
-    return Promise.resolve({ value: undefined, done: true });
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  #takeReader(): PromiseWithResolvers<IteratorResult<T, undefined>> | null {
-    const reader = this.#reader;
-    this.#reader = null;
-    return reader;
+    if ('error' in this.#end) throw this.#end.error;
   }
 }

@@ -36,20 +36,22 @@ it('an event queue throws a failure only after the earlier events', async () => 
 
 it('an event queue hands each event once to a reader that waits for it, and its failure', async () => {
   const queue = new EventQueue<number>();
-  const first = queue.next();
+  const reader = queue[Symbol.asyncIterator]();
+  const first = reader.next();
   queue.push(1);
   queue.push(2);
-  expect([await first, await queue.next()]).toEqual([
+  expect([await first, await reader.next()]).toEqual([
     { value: 1, done: false },
     { value: 2, done: false },
   ]);
-  const last = queue.next();
+  const last = reader.next();
   queue.fail(new Error('the run failed'));
   await expect(last).rejects.toThrow('the run failed');
   const ended = new EventQueue<number>();
-  const end = ended.next();
+  const of = ended[Symbol.asyncIterator]();
+  const end = of.next();
   ended.end();
-  expect([await end, await ended.next()]).toEqual([
+  expect([await end, await of.next()]).toEqual([
     { value: undefined, done: true },
     { value: undefined, done: true },
   ]);
