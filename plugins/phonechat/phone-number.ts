@@ -24,10 +24,10 @@ const WRITTEN = /^\+?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
 const INTERNATIONAL = /^(\+|00)/;
 
 /**
- * Brazilian mobile numbers without the ninth digit begin with 6 to 9. The other numbers are landlines. With a ninth
- * digit, they would be numbers of other people.
+ * Brazilian mobile numbers without the ninth digit begin with 1 or 6 to 9. Landline numbers begin with 2 to 5: with a
+ * ninth digit, they would be numbers of other people.
  */
-const BRAZIL = /^\+55([1-9][1-9])(9?)([6-9]\d{7})$/;
+const BRAZIL = /^\+55([1-9][1-9])(9?)([16-9]\d{7})$/;
 const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
 
 /**
