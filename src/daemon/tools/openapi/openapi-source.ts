@@ -217,13 +217,12 @@ function unknownParameters(
 /** The arguments under `confirm` of the entry that the operation does not have. */
 function unconfirmable(tool: Tool, location: EntryLocation): SettingProblem[] {
   const known = Object.keys(tool.parameters.properties as object);
+  const right =
+    known.length === 0
+      ? 'always or never: the operation has no arguments'
+      : `one of ${known.join(', ')}, or a field of one of them, such as body.amount`;
   return unknownArguments(tool).map((name) =>
-    problemAt(
-      location,
-      `names \`${name}\`, which is not an argument of the operation`,
-      `one of ${known.join(', ')}, or a field of one of them, such as body.amount`,
-      'confirm',
-    ),
+    problemAt(location, `names \`${name}\`, which is not an argument of the operation`, right, 'confirm'),
   );
 }
 

@@ -316,6 +316,13 @@ it('a condition for a confirmation on an unknown argument is refused', async () 
   ]);
 });
 
+it('an operation without arguments has no condition for a confirmation', async () => {
+  const document = documentOf({ '/a': { post: { operationId: 'a', ...OK } } });
+  const confirm = { when: [{ argument: 'amount', over: 100 }] };
+  const { problems } = await readEntry(entryOf(document, { a: { confirm } }));
+  expect(problems).toMatchObject([{ right: 'always or never: the operation has no arguments' }]);
+});
+
 describe('an OpenAPI document', () => {
   it.each([
     ['openapi: 3.0.0\npaths: {}', []],
