@@ -3,7 +3,7 @@ import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims } from '../identity/identity.ts';
 import { bindCode, claimsOfCode, refuseClaim } from '../linking/bind-code.ts';
 import { effectiveExpiry, findLink } from '../linking/find-link.ts';
-import { codeAlone, codeHashes, knownCodesIn, maskCodes } from '../linking/link-codes.ts';
+import { codeAlone, codeHashes, codesIn, knownCodesIn, maskCodes } from '../linking/link-codes.ts';
 import { forRequest } from '../message/for-request.ts';
 import { sessionTag } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
@@ -42,6 +42,7 @@ export async function takeLinkCodes(
   messages: readonly IncomingMessage[],
   request_id: string,
 ): Promise<(IncomingMessage | null)[]> {
+  if (!messages.some(({ text }) => mayConcernCode(text, services))) return [...messages];
   const notices = { services: forRequest(services, request_id), worker };
   const arriving = { notices, plugin, request_id };
   // All answers come first: nobody answers in the same delivery a question that a code in it leads to.
@@ -50,6 +51,11 @@ export async function takeLinkCodes(
   const others: (IncomingMessage | null)[] = [];
   for (const message of left) others.push(message === null ? null : await takeCode(arriving, message));
   return others;
+}
+
+/** Whether a text has the shape of a code in it, or may answer the question about one. Most messages do not. */
+function mayConcernCode(text: string, { texts }: Pick<Notices['services'], 'texts'>): boolean {
+  return codesIn(text).length > 0 || texts.isAnswer(text);
 }
 
 /** A text with the codes of people masked. They end, because nobody knows who reads the text. */
