@@ -69,6 +69,16 @@ it('a request to stop a stream is refused if a reader with a token becomes the o
   expect(asked).toEqual([]);
 });
 
+it.each([
+  ['of another reader', { ...WAITING, state: 'running', reader: 'them' }, {}],
+  ['from a page', { ...WAITING, state: 'running' }, { 'sec-fetch-mode': 'navigate' }],
+])('a request %s to stop a stream is refused', async (_whose, stream, headers) => {
+  const { services, asked } = servicesWith([stream]);
+  const request = { ...REQUEST, method: 'DELETE', headers } as unknown as ChannelRequest;
+  await expect(stopStream(services, 's', request, TOKENS)).rejects.toMatchObject({ code: 'forbidden' });
+  expect(asked).toEqual([]);
+});
+
 it('a stream that is stopped before it is opened is a message that was stopped', async () => {
   const { services } = servicesWith([
     { ...WAITING, start: { ...WAITING.start, message: { ...WAITING.start.message, platform: 'sse' } } },
