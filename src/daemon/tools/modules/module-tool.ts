@@ -38,12 +38,13 @@ async function callModule(definition: ToolDefinition, args: object, call: ToolCa
   const expectOpen = () => {
     if (signal.aborted) throw ContextEnded.ofCall(definition.name);
   };
+  const refusals: ApiError[] = [];
   const context: ToolContext = {
     person,
     session_id: message?.session_id ?? null,
     user_id: message?.user_id ?? null,
     app_name: message?.app_name ?? null,
-    api: toolApi(call.client, expectOpen),
+    api: toolApi(call.client, expectOpen, refusals),
     idempotency_key,
     signal,
     log: toolLog(call.log, expectOpen),
@@ -53,8 +54,23 @@ async function callModule(definition: ToolDefinition, args: object, call: ToolCa
     return { outcome: 'answered', status: null, result: result ?? null };
   } catch (error) {
     if (error instanceof ApiError) return error.sent;
-    throw error;
+    throw withoutAnswers(error, refusals);
   }
+}
+
+/** How many causes of an error are logged. */
+const CAUSES_MAX = 3;
+
+/** An error as it may be logged: without answers of the API that it quotes, which may be a person's data. */
+function withoutAnswers(error: unknown, refusals: readonly ApiError[], depth = 0): unknown {
+  const hide = (text: string) => refusals.reduce((rest, refusal) => refusal.hideAnswer(rest), text);
+  if (refusals.length === 0 || depth > CAUSES_MAX) return error;
+  if (!(error instanceof Error)) return hide(String(error));
+  const { name, message, stack = '', cause } = error;
+  return Object.assign(new Error(hide(message)), error, {
+    ...{ name, stack: hide(stack) },
+    ...(cause === undefined ? {} : { cause: withoutAnswers(cause, refusals, depth + 1) }),
+  });
 }
 
 function toolLog(log: ToolCall['log'], expectOpen: () => void): ToolContext['log'] {
@@ -65,7 +81,8 @@ function toolLog(log: ToolCall['log'], expectOpen: () => void): ToolContext['log
   return Object.freeze({ debug: line('debug'), warn: line('warn') });
 }
 
-function toolApi(client: ToolClient, expectOpen: () => void): ToolApi {
+/** @param refusals gets the error of each request without a successful answer */
+function toolApi(client: ToolClient, expectOpen: () => void, refusals: ApiError[]): ToolApi {
   const send =
     (method: ToolRequest['method']) =>
     async (path: string, request: ToolApiRequest = {}) => {
@@ -82,7 +99,9 @@ function toolApi(client: ToolClient, expectOpen: () => void): ToolApi {
         ...(headers === undefined ? {} : { headers }),
       });
       if (response.outcome === 'answered' && response.status < 300) return response.body;
-      throw new ApiError(response);
+      const refusal = new ApiError(response);
+      refusals.push(refusal);
+      throw refusal;
     };
   return Object.freeze({
     get: send('GET'),
@@ -108,6 +127,13 @@ class ApiError extends Error implements ToolApiError {
     this.status =
       response.outcome === 'answered' ? response.status : response.outcome === 'sign_in_needed' ? 401 : null;
     this.#response = response;
+  }
+
+  /** A text in which this error may be quoted, with the status in place of the answer. */
+  hideAnswer(text: string): string {
+    const response = this.#response;
+    if (response.outcome !== 'answered') return text;
+    return text.replaceAll(readMessage(response), readMessage({ ...response, body: null }));
   }
 
   get sent(): Sent {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ToolAnswer, ToolContext } from '../../../../src/agent/index.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
@@ -327,6 +328,22 @@ describe('a tool of a module', () => {
       message: 'The tool failed because of an internal error.',
     });
     expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
+  });
+
+  test.each([
+    ['in another error', `throw new Error('it failed: ' + error.message)`],
+    ['as the cause of another error', `throw new Error('it failed', { cause: error })`],
+    ['as a text', `throw error.message`],
+  ])('that passes on a refusal of the API %s puts its answer into no log', async (_how, passOn) => {
+    api.misbehave('/things', { status: 422, body: { error: 'Ada lives in Bonn' } });
+    const { bound, logged } = await bind(
+      calling(`try { await api.get('/things'); } catch (error) { ${passOn}; }`),
+      signedIn(),
+    );
+    await bound.call({});
+    expect(logged.lines).toMatchObject([{ msg: 'tool failed unexpectedly' }]);
+    expect(inspect(logged.lines, { depth: 9 })).toContain('The business API answered 422.');
+    expect(inspect(logged.lines, { depth: 9 })).not.toContain('Bonn');
   });
 
   test('gets an idempotency_key for a write, and null for a read', async () => {
