@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Server as HttpServer, RequestListener, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
-import type Koa from 'koa';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
@@ -10,8 +9,8 @@ import { discard } from './body.ts';
 import {
   type Context,
   createServer as createHttpServer,
-  type Exchange,
   type Middleware,
+  passThrough,
   STATUS_CODES,
 } from './exchange.ts';
 import { SECURITY_HEADERS, toProblem } from './problem.ts';
@@ -60,18 +59,18 @@ interface ListenTarget {
 }
 
 /**
- * A Node server for an application, with limits on how much and how slowly a client may send. It answers what cannot be
+ * A Node server for some middleware, with limits on how much and how slowly a client may send. It answers what cannot be
  * parsed as a request itself.
  */
 export function createListener(
-  app: Koa<Exchange>,
+  middleware: readonly Middleware[],
   inFlight: InFlight,
   log: Log,
   { keepAliveSeconds, requestTimeout = REQUEST_TIMEOUT }: ListenerOptions,
 ): HttpServer {
   // Only the error of a broken connection gets past `problems`.
-  app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
-  const handle = closeFloods(app.callback(), log);
+  const pass = passThrough(middleware, (error) => log.debug({ err: error }, 'connection error'));
+  const handle = closeFloods(pass, log);
   const server = createHttpServer(
     {
       requestTimeout,
