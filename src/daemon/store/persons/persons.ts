@@ -7,7 +7,7 @@ import { CLAIM_MS } from '../claims/claims.ts';
 import type { InboxMessage } from '../inbox/inbox.ts';
 import type { Kernel, Ring } from '../kernels/kernel.ts';
 import { type Link, toLink } from '../links/links.ts';
-import { forgetMemories } from '../memories/memory-documents.ts';
+import { forgetMemories } from '../memories/memories.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from '../sessions/session-document.ts';
 import { inBatches } from '../steps.ts';
 import { noteErased, type TraceRings } from '../traces.ts';

@@ -1,7 +1,6 @@
 import type { Log } from '../../../process/log.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
-import type { MemoryStore } from '../../memories/memories.ts';
-import { memoryStore } from '../../memories/memory-documents.ts';
+import { type MemoryStore, memoryStore } from '../../memories/memories.ts';
 import { Database } from './database.ts';
 import { PostgresKernel } from './kernel.ts';
 import { migrate } from './migrations.ts';

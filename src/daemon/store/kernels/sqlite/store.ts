@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { MEMORIES_MAX } from '../../bounds.ts';
 import { Reserve, Volume } from '../../disk.ts';
 import { StoreFull } from '../../failures.ts';
-import { memoryStore } from '../../memories/memory-documents.ts';
+import { memoryStore } from '../../memories/memories.ts';
 import type { OpenOptions } from '../../open.ts';
 import {
   type Bounds,
