@@ -144,6 +144,16 @@ describe('the request of a tool client', () => {
     expect(api.requests).toEqual([]);
   });
 
+  test('is refused if it sets the header of the credential, also if no credential is sent', async () => {
+    const credential = { header: 'X-User-Token', scheme: null };
+    const source = sourceOf({ base_url: api.url, credential }, api.url);
+    for (const credentials of ['user', 'none'] as const)
+      expect(
+        await request({ headers: { 'x-user-token': 'of somebody else' } }, { source, credentials }),
+      ).toMatchObject({ outcome: 'failed', reason: 'header_refused' });
+    expect(api.requests).toEqual([]);
+  });
+
   test.each(['a\r\nX-Evil: 1', 'a\0', '\u{1f600}'])(
     'is refused if a header has the value %j',
     async (value) => {
