@@ -390,6 +390,28 @@ describe('the part of an answer that is shown', () => {
     expect(api.seen('/echo')[0]?.headers['x-api-key']).toBe(key);
   });
 
+  test('masks a token at the end of a long failure, and at the end of a long path in the trace', async () => {
+    const key = 'an-opaque-key-of-the-source';
+    const source = sourceOf({ base_url: api.url, headers: { 'X-Api-Key': key } }, api.url);
+    const failing = toolOf({
+      source,
+      credentials: 'none',
+      async send(_args, { client }) {
+        await client.request({ method: 'GET', path: `/${'n'.repeat(180)}/${token}` });
+        return {
+          outcome: 'failed',
+          reached: true,
+          reason: 'broken',
+          message: `${'word '.repeat(197)}${key}`,
+        };
+      },
+    });
+    const context = anonymous();
+    expect(await shown(failing, context)).not.toContain('an-opaque');
+    const { detail } = context.trace.lines.find(({ step }) => step === 'downstream') ?? {};
+    expect(detail?.path).toBe(`/${'n'.repeat(180)}/[token]`);
+  });
+
   test('masks a secret that is a part of a fixed header, also as it is written in an address', async () => {
     const key = 'key/with+slashes==';
     const encoded = encodeURIComponent(key);
