@@ -139,6 +139,8 @@ function claim(
   limit: number,
   which: 'fresh' | 'interrupted' = 'fresh',
 ): InboxClaim[] {
+  // While all workers are busy, each message that arrives would read many heads in vain.
+  if (limit === 0) return [];
   const interruptions = ({ interrupted }: WaitingHead) => (which === 'fresh' ? 0 : interrupted);
   return platforms
     .flatMap((platform) => heads(tx, which, kind, platform, limit + LOOKED_AT))
