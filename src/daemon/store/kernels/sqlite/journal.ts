@@ -148,7 +148,7 @@ export class Journal {
     const written = [...dirty].filter(isWritten);
     this.#documents.settle();
     if (written.length === 0) return false;
-    const changes = `[${written.map((entry) => this.#writeChange(entry)).join(',')}]`;
+    const changes = JSON.stringify(written.map((entry) => this.#writeChange(entry)));
     const docs = written.map(({ version }) => version?.text ?? '').join('');
     const size = changes.length + docs.length;
     const id = this.#nextRow(size);
@@ -351,10 +351,9 @@ export class Journal {
   }
 
   /** Writes the new items of a changed document. @returns its change in the journal. */
-  #writeChange(entry: Entry): string {
+  #writeChange(entry: Entry): Change {
     const { shelf, key } = entry;
-    const head = `${JSON.stringify(shelf.name)},${JSON.stringify(key)}`;
-    if (entry.version === null) return `[${head}]`;
+    if (entry.version === null) return [shelf.name, key];
     const { list } = entry.version;
     if (list.added.length > 0) {
       const items = `[${list.added.join(',')}]`;
@@ -364,9 +363,8 @@ export class Journal {
     }
     const { expires_at, isLive, name, client, text } = entry.version;
     const { last, count, bytes } = entry.version.list;
-    const names =
-      name === null && client === null ? 'null,null' : `${JSON.stringify(name)},${JSON.stringify(client)}`;
-    return `[${head},${expires_at},${isLive ? 1 : 0},${names},${last},${count},${bytes},${text.length}]`;
+    const live = isLive ? 1 : 0;
+    return [shelf.name, key, expires_at, live, name, client, last, count, bytes, text.length];
   }
 
   /** Whether it is a claim that a command has put or ended. */
