@@ -179,6 +179,28 @@ export function describePersons(current: () => StoreUnderTest): void {
       });
     });
 
+    it('shows a person nothing that ties a shared thread to the other who opened it', async () => {
+      if (store.persons === null) return;
+      const jwt_context = { has_jwt: true as const, user_id: 'b', email: 'b', token: 't', token_exp: '2031' };
+      const thread = aSession(test.now(), {
+        ...{ platform: PLATFORM, owner: bob.person, user_id: bob.user_id, metadata: { jwt_context } },
+        credential_owner: { user_id: bob.user_id, person: bob.person },
+      });
+      await saveSession(store, thread);
+      await keepTurn(store, thread, { user_id: bob.user_id, person: bob.person });
+      await keepTurn(store, thread, { user_id: ada.user_id, person: ada.person });
+      const { sessions } = await store.persons.show({ person: ada.person, link_keys: [] });
+      const [shown] = sessions.map(({ session }) => session);
+      expect([sessions.length, shown?.owner, shown?.credential_owner, shown?.metadata]).toEqual([
+        1,
+        null,
+        null,
+        {},
+      ]);
+      expect(shown?.user_id).not.toBe(bob.user_id);
+      expect(sessions[0]?.turns).toHaveLength(1);
+    });
+
     it('erases what only the session of the person, their turn, or their other id leads to', async () => {
       if (store.persons === null) return;
       const { links, actions, inbox, waitingQuestions } = store;
@@ -194,7 +216,12 @@ export function describePersons(current: () => StoreUnderTest): void {
       const { turn_id } = await keepTurn(store, thread, { user_id: ada.user_id, person: ada.person });
       const reply = anInboxMessage({ id: turn_id, platform: PLATFORM, message: null, reply: 'to Ada' });
       await inbox.enqueue([reply]);
+      // A link whose token no key opens is not among the links of the person.
+      const unread = `${PLATFORM}:jwt:unread`;
+      await links.put({ key: unread, token: 't', person: bob.person, ttl_ms: HOUR });
+      await links.bindAlias(unread, 't', { alias: `${PLATFORM}:hers`, person: ada.person });
       await store.persons.erase({ person: ada.person, link_keys: [] });
+      expect([await links.get(unread), await links.findByAlias(`${PLATFORM}:hers`)]).toEqual([null, null]);
       expect(await waitingQuestions.ofTurn(waiting.message.rerun.turn_id)).toBeNull();
       expect([await actions.find(before.action_id), await inbox.find(turn_id)]).toEqual([null, null]);
 
