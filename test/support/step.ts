@@ -67,7 +67,7 @@ export class NotedOutlet implements Outlet {
     this.told.push(`text ${piece}`);
   }
 
-  tool({ tool_name, status }: { tool_name: string; status: string }): void {
+  progress({ tool_name, status }: { tool_name: string; status: string }): void {
     this.told.push(`tool ${tool_name} ${status}`);
   }
 

@@ -90,7 +90,7 @@ export type RunOptions = Partial<Omit<ToolRun, 'trace' | 'limit'>> & { trace?: T
 export function aToolRun({ signal, ...rest }: RunOptions = {}): ToolRun & { trace: Trace } {
   return {
     context: null,
-    tool: () => undefined,
+    progress: () => undefined,
     audience: { memory_of: null, shared: false },
     access: accessTo(undefined),
     journal: null,
@@ -110,7 +110,7 @@ export function bindOne(tool: Tool, rest: RunOptions = {}): BoundTool {
   const logged = collectLog();
   const api = tool.source.target?.is_api ? tool.source.target.base_url : undefined;
   const run = aToolRun({
-    tool: ({ status }) => void statuses.push(status),
+    progress: ({ status }) => void statuses.push(status),
     access: accessTo(api, logged.log),
     log: logged.log,
     ...rest,

@@ -77,7 +77,7 @@ export async function callAsOperator({
     showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
     limit: new Cancellation(),
     log,
-    tool: () => {},
+    progress: () => {},
     watch: (request) => void requests.push(request),
   });
   if (!bound) return null;

@@ -261,7 +261,7 @@ class Speaker {
           leaves: 'in_response',
           started() {},
           text() {},
-          tool() {},
+          progress() {},
           close: async () => ({}),
           complete() {},
         },

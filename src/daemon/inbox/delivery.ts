@@ -201,7 +201,7 @@ class PushOutlet implements Outlet {
 
   started(): void {}
   text(): void {}
-  tool(): void {}
+  progress(): void {}
   complete(): void {}
 
   async close(end: TurnEnd): Promise<OutletChanges> {

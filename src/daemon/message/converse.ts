@@ -64,7 +64,7 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
     leaves: 'in_response',
     started: (session_id) => events.push({ type: 'started', session_id }),
     text,
-    tool: (progress) => events.push({ type: 'tool_call', ...progress }),
+    progress: (progress) => events.push({ type: 'tool_call', ...progress }),
     close: () => ({}),
     complete({ turn_id, session_id, response, question, receipts, replayed }) {
       const rest = response.slice(passed);

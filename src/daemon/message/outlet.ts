@@ -10,14 +10,14 @@ import type { ToolProgress } from '../tools/perform-call.ts';
  */
 export interface Outlet {
   /**
-   * Called when the answer begins, in the session with this id. This method, `text`, `tool` and `mustReport` never
+   * Called when the answer begins, in the session with this id. This method, `text`, `progress` and `mustReport` never
    * throw and never wait.
    */
   started(session_id: string): void;
   /** Called with the next piece of the reply. The end of a reply may come only with `close` and `complete`. */
   text(piece: string): void;
   /** Called when a tool call has begun or ended. */
-  tool(progress: ToolProgress): void;
+  progress(progress: ToolProgress): void;
   /**
    * Called before confirmed actions are carried out: the reply has to say what became of them. Absent if the reply never
    * ends before its turn.

@@ -49,7 +49,7 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
   const { signal, deadline } = limit;
   const calls: ReplayedCall[] = [];
   const run = {
-    ...{ context: null, journal: null, confirmation: null, showPage: null, tool: () => {} },
+    ...{ context: null, journal: null, confirmation: null, showPage: null, progress: () => {} },
     ...{ access: registry.access, clock, limit, log, trace: new Trace(clock) },
   };
   const tools = replayTools(recorded, { tools: registry.tools(), run, live_reads }, calls);

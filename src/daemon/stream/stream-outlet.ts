@@ -52,7 +52,7 @@ export class StreamOutlet implements Outlet {
     this.#parts.writer.write({ event: 'text_chunk', data: { text } });
   }
 
-  tool(data: Extract<StreamEventData, { event: 'tool_call' }>['data']): void {
+  progress(data: Extract<StreamEventData, { event: 'tool_call' }>['data']): void {
     this.#hasBegun = true;
     this.#parts.writer.write({ event: 'tool_call', data });
   }

@@ -1,7 +1,14 @@
 import type { AgentTool } from '../../agent/index.ts';
 import { type CallOutcome, invalidArguments, type Refusal, refusal } from './call-outcome.ts';
 import { holds } from './confirmation/confirm-policy.ts';
-import { notSent, prepareCall, sendAttempt, startAttempt, type ToolRun } from './perform-call.ts';
+import {
+  type CallRun,
+  notSent,
+  prepareCall,
+  sendAttempt,
+  startAttempt,
+  type ToolRun,
+} from './perform-call.ts';
 import { reportCall, WAITS } from './report-call.ts';
 import { checkRead } from './schema/check-arguments.ts';
 import { canonicalJson, readArguments } from './schema/read-arguments.ts';
@@ -36,7 +43,7 @@ async function callOnce(
   tool: Tool,
   given: unknown,
   counter: CallCounter,
-  run: ToolRun,
+  run: CallRun,
 ): Promise<CallOutcome> {
   const read = readArguments(given);
   const tooMany = counter.count(tool.name, read.ok ? read.args : read.message);

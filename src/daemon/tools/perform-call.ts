@@ -29,13 +29,6 @@ import type { ToolAccess } from './tool-access.ts';
 
 /** What the reader of an answer is told about a call. */
 export type ToolProgress = Omit<Extract<ConversationEvent, { type: 'tool_call' }>, 'type'>;
-/** What the reader is told about the end of a call, besides its status. */
-export type ToolEnd = Pick<ToolProgress, 'credentials' | 'sign_in_needed'>;
-
-/** The names of a tool in its progress. */
-export function pickNames({ name, title }: Tool): Pick<ToolProgress, 'tool_name' | 'title'> {
-  return { tool_name: name, ...(title === null ? {} : { title }) };
-}
 
 /** A call that was answered. */
 export interface MadeCall {
@@ -47,9 +40,11 @@ export interface MadeCall {
 }
 
 /** What the policy of calls needs to know about the message that is being answered. */
-export interface ToolRun extends CallContext {
+export interface ToolRun {
+  /** Whom the calls act for. Null: for nobody, so that they use default credentials. */
+  context: RequestContext | null;
   /** Notifies the reader that a call has begun or ended. */
-  tool(progress: ToolProgress): void;
+  progress(progress: ToolProgress): void;
   audience: ToolAudience;
   /** Notes a call that was answered, for the history of later runs. */
   record?(call: MadeCall): void;
@@ -59,17 +54,6 @@ export interface ToolRun extends CallContext {
   confirmation: Pick<ConfirmationDesk, 'ask'> | null;
   /** Shows a page at the end of the reply. Null if nobody can be shown one. */
   showPage: ((page: ServerPage) => void) | null;
-}
-
-/**
- * Time limit of one tool call, ms, unless the tool has a shorter one. It starts again when the call makes progress, if
- * the tool has a longer one. Usually the deadline of the run comes first.
- */
-export const CALL_TIMEOUT_MS = 120_000;
-
-interface CallContext {
-  /** Whom the call acts for. Null: for nobody, so that it uses default credentials. */
-  context: RequestContext | null;
   clock: AlarmClock;
   trace: TraceWriter;
   /** Ends with the run. */
@@ -78,6 +62,20 @@ interface CallContext {
   access: ToolAccess;
   watch?: RequestWatcher;
 }
+
+/** A run during one call. */
+export interface CallRun extends ToolRun {
+  /** The call is being sent. */
+  sending(): void;
+  /** Its credentials were chosen. @param use null: none can be used */
+  choosing(use: CallCredential['use'] | null): void;
+}
+
+/**
+ * Time limit of one tool call, ms, unless the tool has a shorter one. It starts again when the call makes progress, if
+ * the tool has a longer one. Usually the deadline of the run comes first.
+ */
+export const CALL_TIMEOUT_MS = 120_000;
 
 /** A call with all of its arguments and its credential. */
 interface PreparedCall {
@@ -94,7 +92,7 @@ interface PreparedCall {
 export async function prepareCall(
   tool: Tool,
   given: ToolArguments,
-  run: CallContext,
+  run: CallRun,
 ): Promise<PreparedCall | Refusal> {
   const choice = await chooseCredentials(run.context, run.access, tool.credentials);
   const person = choice.use === 'user' ? choice.claims : null;
@@ -118,25 +116,25 @@ export async function prepareCall(
 async function performCall(
   prepared: PreparedCall,
   idempotency_key: string | null,
-  context: CallContext,
+  run: CallRun,
 ): Promise<CallOutcome> {
   const { tool, credential } = prepared;
   const { timeout_ms = CALL_TIMEOUT_MS } = tool;
-  const limit = new TimeLimit(context.clock, Math.min(timeout_ms, CALL_TIMEOUT_MS), [context.limit]);
+  const limit = new TimeLimit(run.clock, Math.min(timeout_ms, CALL_TIMEOUT_MS), [run.limit]);
   try {
-    const { sent, opened } = await send(prepared, idempotency_key, context, limit);
+    const { sent, opened } = await send(prepared, idempotency_key, run, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
       return composeAnswer(tool, sent, opened);
     // Only `fetch` for protocol libraries needs this, because `request` falls back itself.
     const byDefault = { use: 'default', because: 'user_token_refused' } as const;
-    note(context, tool, byDefault);
-    const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);
+    note(run, tool, byDefault);
+    const second = await send({ ...prepared, credential: byDefault }, idempotency_key, run, limit);
     return composeAnswer(tool, second.sent, second.opened);
   } catch (err) {
-    context.limit.throwIfEnded();
+    run.limit.throwIfEnded();
     const written = { state: 'unknown', status: null } as const;
     if (limit.passed) return { ...refusal('tool_timeout', 'The tool did not answer in time.'), written };
-    context.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
+    run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ...refusal('tool_broken', 'The tool failed because of an internal error.'), written };
   } finally {
     // Whatever the source still does for this call, for example because it kept the client, does nothing from now on.
@@ -148,7 +146,7 @@ async function performCall(
 async function send(
   { tool, args, person, credential }: PreparedCall,
   idempotency_key: string | null,
-  { context, trace, log, access, watch }: CallContext,
+  { context, trace, log, access, watch }: CallRun,
   limit: TimeLimit,
 ): Promise<{ sent: Sent; opened: CallClient }> {
   const { signal } = limit;
@@ -165,8 +163,9 @@ function why(choice: CredentialChoice): string {
   return choice.use === 'default' ? choice.reason : 'claim_missing';
 }
 
-function note({ trace }: CallContext, tool: Tool, chosen: CallCredential | { refused: string }): void {
+function note({ trace, choosing }: CallRun, tool: Tool, chosen: CallCredential | { refused: string }): void {
   const policy = { policy: tool.credentials };
+  choosing('refused' in chosen ? null : chosen.use);
   if ('refused' in chosen) {
     trace.note({ step: 'credentials', verdict: 'refused', reason: chosen.refused, detail: policy });
     return;
@@ -209,9 +208,9 @@ export async function startAttempt(
 export async function sendAttempt(
   prepared: PreparedCall,
   write: Attempt | null,
-  run: ToolRun,
+  run: CallRun,
 ): Promise<CallOutcome> {
-  run.tool({ ...pickNames(prepared.tool), status: 'started' });
+  run.sending();
   const isWrite = prepared.tool.effect === 'write';
   const key = isWrite ? (write?.action_id ?? crypto.randomUUID()) : null;
   try {

@@ -1,10 +1,9 @@
 import type { ToolAnswer } from '../../agent/index.ts';
 import type { ToolStatus } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
-import type { Note, TracePart } from '../trace/trace.ts';
 import { showPages } from './answer.ts';
 import { type CallOutcome, refusal } from './call-outcome.ts';
-import { pickNames, type ToolEnd, type ToolRun } from './perform-call.ts';
+import type { CallRun, ToolProgress, ToolRun } from './perform-call.ts';
 import type { Tool } from './tool.ts';
 
 /** The reason in the trace of a call that the person is asked to confirm. */
@@ -17,33 +16,35 @@ export const WAITS = 'waits_for_confirmation';
 export async function reportCall(
   tool: Tool,
   run: ToolRun,
-  work: (within: ToolRun) => Promise<CallOutcome>,
+  work: (within: CallRun) => Promise<CallOutcome>,
 ): Promise<ToolAnswer> {
   run.limit.throwIfEnded();
-  const part = run.trace.begin('tool');
+  const trace = run.trace.begin('tool');
   const started_at = performance.now();
+  const names = { tool_name: tool.name, ...(tool.title === null ? {} : { title: tool.title }) };
   let isStarted = false;
-  const start = () => {
-    if (!isStarted) run.tool({ ...pickNames(tool), status: 'started' });
+  let credentials: Pick<ToolProgress, 'credentials'> = {};
+  const begin = () => {
+    if (!isStarted) run.progress({ ...names, status: 'started' });
     isStarted = true;
   };
-  const tellEnd = (status: ToolStatus, end: ToolEnd = {}) => {
-    start();
-    run.tool({ ...pickNames(tool), status, ...end });
+  const end = (status: ToolStatus, also: Partial<ToolProgress> = {}) => {
+    begin();
+    run.progress({ ...names, status, ...also });
   };
-  let credentials: ToolEnd = {};
-  const trace: TracePart = {
-    ...part,
-    note(line) {
-      credentials = credentialsIn(line) ?? credentials;
-      part.note(line);
+  const within: CallRun = {
+    ...run,
+    trace,
+    sending: begin,
+    choosing(use) {
+      credentials = use === null || use === 'none' ? {} : { credentials: use };
     },
   };
   const note = (
     verdict: 'ok' | 'failed',
     { reason, action_id: action, argument }: Omit<CallOutcome, 'answer'>,
   ) =>
-    part.end({
+    trace.end({
       verdict,
       ...(reason === undefined ? {} : { reason }),
       detail: {
@@ -54,29 +55,22 @@ export async function reportCall(
       took_ms: Math.round(performance.now() - started_at),
     });
   try {
-    const shown = showPages(await work({ ...run, trace, tool: start }), run);
+    const shown = showPages(await work(within), run);
     const { answer, ...outcome } = await markedAsForeign(tool, shown, run);
     if (outcome.reason !== WAITS)
-      tellEnd(answer.ok ? 'completed' : 'failed', {
+      end(answer.ok ? 'completed' : 'failed', {
         ...credentials,
         ...(needsSignIn(shown) ? { sign_in_needed: true } : {}),
       });
     note(answer.ok ? 'ok' : 'failed', outcome);
     return answer;
   } catch (err) {
-    tellEnd('failed');
+    end('failed');
     note('failed', { reason: run.limit.hasEnded ? 'aborted' : 'tool_broken' });
     run.limit.throwIfEnded();
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ok: false, message: 'The tool failed because of an internal error.' };
   }
-}
-
-/** The credentials that a line of the trace names. Null if it names none. */
-function credentialsIn({ step, verdict, detail }: Note): ToolEnd | null {
-  if (step !== 'credentials') return null;
-  const used = verdict === 'refused' ? undefined : detail?.credentials;
-  return used === 'user' || used === 'default' || used === 'exchange' ? { credentials: used } : {};
 }
 
 function needsSignIn({ answer, reason, sign_in_needed }: CallOutcome): boolean {

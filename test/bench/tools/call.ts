@@ -155,7 +155,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
         );
       const [tool] = bindTools(registry.tools(), {
         context,
-        tool: () => {},
+        progress: () => {},
         audience: { memory_of: null, shared: false },
         access,
         journal,

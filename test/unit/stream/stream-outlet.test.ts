@@ -101,7 +101,7 @@ describe('the outlet of a stream', () => {
   it('stores text and tool progress during the run, and the last events with the commit', async () => {
     outlet.started('s');
     outlet.text('Hi');
-    outlet.tool({ tool_name: 'look', status: 'started' });
+    outlet.progress({ tool_name: 'look', status: 'started' });
     await tick();
     expect(await events()).toEqual(['1 stream_start', '2 text_chunk Hi', '3 tool_call']);
     outlet.text('.');
@@ -219,7 +219,7 @@ describe('a request to stop', () => {
   });
 
   it.each([
-    ['after a call of a tool', () => outlet.tool({ tool_name: 'pay', status: 'started' })],
+    ['after a call of a tool', () => outlet.progress({ tool_name: 'pay', status: 'started' })],
     ['while confirmed actions are carried out', () => outlet.mustReport()],
   ])('does not end at once if it is stopped %s, because its reply may have to report it', async (_, acts) => {
     outlet.started('s');

@@ -217,7 +217,7 @@ describe('a call that needs confirmation', () => {
       const reports: ToolProgress[] = [];
       await scene({
         tool: { title: 'Cancel', ...rest },
-        run: { tool: (one) => void reports.push(one) },
+        run: { progress: (one) => void reports.push(one) },
       }).call();
       return reports;
     };

@@ -534,7 +534,7 @@ test('a call that has ended reports the credentials that it carried, or that sig
       source: sourceOf({ base_url: api.url }, api.url),
       send: async () => ({ outcome: 'answered', status: 200, result: 1 }),
     });
-    await bind(tool, context, { tool: (one) => void reports.push(one) }).bound.call({});
+    await bind(tool, context, { progress: (one) => void reports.push(one) }).bound.call({});
     return reports.at(-1);
   };
   expect(await reportOf('user-or-default', signedIn())).toMatchObject({ credentials: 'user' });

@@ -45,7 +45,7 @@ function register(tool: Tool, clock = new VirtualClock(0), person: typeof alice 
   const context = contextOf(sessionOf('s', 'u', person));
   const [bound] = bindTools(registry.tools(), {
     context,
-    tool: () => {},
+    progress: () => {},
     audience: { memory_of: null, shared: false },
     access,
     journal: null,

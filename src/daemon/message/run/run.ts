@@ -87,9 +87,9 @@ export async function beginRun(
     ...{ limit, meter, recorder, history, taint, calls, state, journal, sign_in, desk, pages },
     tools: {
       context: requestContext(turn, services, limit, taint),
-      tool(progress) {
+      progress(progress) {
         if (progress.sign_in_needed) sign_in.needed = true;
-        turn.outlet.tool(progress);
+        turn.outlet.progress(progress);
       },
       audience: { memory_of: resolveMemoryOwner(turn)?.key ?? null, shared: message.shared ?? false },
       record(call) {

@@ -53,7 +53,7 @@ beforeEach(() => {
 function runOf(audience: ToolAudience): ToolRun {
   return {
     context: contextOf(null, { memory, taint }),
-    tool: () => {},
+    progress: () => {},
     audience,
     access: accessTo(API),
     journal: null,
