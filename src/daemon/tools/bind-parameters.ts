@@ -1,6 +1,6 @@
 import { isObject } from '../../channel/json-object.ts';
 import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
-import { isSameWord } from './openapi/parameter-root.ts';
+import { isSameWord } from './same-word.ts';
 import type { PersonClaims, Tool, ToolArguments } from './tool.ts';
 
 /** A bound field of the body, as it is written under `bind`. */

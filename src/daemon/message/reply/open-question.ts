@@ -77,13 +77,13 @@ export function askAtEnd(
   { id, actions: pending, questions, expires_at }: KeptQuestion,
   { texts, principal, message: { shared = false } }: Pick<Runnable, 'texts' | 'principal' | 'message'>,
 ): AskedQuestion {
-  const text = questionText(questions, texts, asInWords(principal, shared, texts));
+  const { how, ...words } = questionWords(questions, texts);
+  const text = questionText(questions, { how, ...words }, texts, asInWords(principal, shared, texts));
   reply.addEnd(text);
   const begins_at = reply.text.length - text.length;
   const actions = questions.map((question, index) => ({ number: index + 1, ...question }));
   const as = actingAs(principal, shared);
   const as_line = asInPlainWords(principal, shared, texts);
-  const { how, ...words } = questionWords(questions, texts);
   return {
     pending,
     expires_at,

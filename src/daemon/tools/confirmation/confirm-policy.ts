@@ -2,13 +2,16 @@ import type { ConfirmRule, ConfirmWhen } from '../../../agent/index.ts';
 import { isObject } from '../../../channel/json-object.ts';
 import { readMember } from '../../syntax/json-path.ts';
 import { BUTTON_CHARACTERS } from '../../texts/text-records.ts';
-import { isSameWord } from '../openapi/parameter-root.ts';
+import { isSameWord } from '../same-word.ts';
 import { isScalar, SchemaReferences } from '../schema/schema-parts.ts';
 import type { JsonSchema, Tool, ToolArguments } from '../tool.ts';
 import { visible } from './plain-value.ts';
 
 /** When the person must confirm a call (agentd-agent(7), "When to ask"). */
 export type ConfirmPolicy = 'always' | 'never' | ConfirmWhen;
+
+/** How long a write counts for the next one, if that one needs a confirmation only under conditions, ms. */
+export const LATELY_MS = 10 * 60 * 1000;
 
 /** A problem with a value that is given as the policy. `path` leads to the part of the value that is wrong. */
 interface PolicyProblem {
@@ -83,10 +86,13 @@ export function unknownArguments({
   const names = confirm.when.map(({ argument }) => argument);
   return [...new Set(names)].filter(
     (name) =>
-      !Object.hasOwn(bind, name) &&
-      !hasArgument(parameters, [name]) &&
-      !hasArgument(parameters, name.split('.')),
+      !Object.hasOwn(bind, name) && !argumentPaths(name).some((path) => hasArgument(parameters, path)),
   );
+}
+
+/** The paths that a name denotes: to an argument with this name, and to the member that a dotted name leads to. */
+export function argumentPaths(name: string): string[][] {
+  return name.includes('.') ? [[name], name.split('.')] : [[name]];
 }
 
 /** Whether a schema has this property, in itself or in one of the schemas that it combines or refers to. */
@@ -123,14 +129,11 @@ function isMet(rule: Compared, value: unknown): boolean {
   return !isKnownType || ('in' in rule ? isListed : !isListed);
 }
 
-/**
- * The values that a name denotes: an argument with this name, and the member that a dotted name leads to. `hasAlias`:
- * beside one of them there is a name with the same letters.
- */
+/** The values that a name denotes. `hasAlias`: beside one of them there is a name with the same letters. */
 function findValues(args: ToolArguments, name: string): { values: unknown[]; hasAlias: boolean } {
   const values: unknown[] = [];
   let hasAlias = false;
-  for (const path of name.includes('.') ? [[name], name.split('.')] : [[name]]) {
+  for (const path of argumentPaths(name)) {
     let value: unknown = args;
     for (const step of path) {
       if (!isObject(value)) {
@@ -157,7 +160,7 @@ export function confirmInWords(confirm: ConfirmPolicy): string {
       ? `${rule.argument} not in ${rule.not_in.join(', ')}`
       : `${rule.argument} present`;
   });
-  return `when ${rules.join('; ')}; or written in the last 10 minutes`;
+  return `when ${rules.join('; ')}; or written in the last ${LATELY_MS / 60_000} minutes`;
 }
 
 /** What the label of a button must be, for operators. */

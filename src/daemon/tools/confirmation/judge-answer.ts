@@ -1,5 +1,5 @@
 import { AgentdError } from '../../errors.ts';
-import type { PersonKey, Principal } from '../../identity/identity.ts';
+import type { PersonKey } from '../../identity/identity.ts';
 import type { Action } from '../../store/actions/actions.ts';
 
 /** The properties of a message that matter for an action that is waiting in its session. */
@@ -12,7 +12,7 @@ export interface AnswerFacts {
   user_id: string;
   /**
    * Who must confirm the actions that a message like this one requests: the person, or else the platform's user
-   * (`identifyConfirmer`). Null for an anonymous web client.
+   * (`principalKey`). Null for an anonymous web client.
    */
   confirmer: string | null;
   /** The person whom the message acts for; null if there is none. */
@@ -72,21 +72,6 @@ export function wasAskedLast(
 }
 
 /** The parts of a turn that determine whom it acts for. */
-interface Acting {
-  principal: Principal;
-  channel: { name: string; has_platform: boolean };
-  message: { user_id: string };
-}
-
-/**
- * Who must confirm the actions of a message: the person whom it acts for, or else the platform's verified user. Null
- * for an anonymous web client. The two kinds of ids are never equal: the key of a person begins with `[`.
- */
-export function identifyConfirmer({ principal, channel, message }: Acting): string | null {
-  if (principal.person !== null) return principal.person;
-  return channel.has_platform ? `${channel.name}:${message.user_id}` : null;
-}
-
 /**
  * The error if a web client answers a question, but no action waits for an answer from this client.
  * @param detail what became of the actions, if the client may know it

@@ -4,6 +4,7 @@ import { valueAt } from '../../syntax/json-path.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { boundPath } from '../bind-parameters.ts';
 import type { JsonSchema } from '../tool.ts';
+import { argumentPaths } from './confirm-policy.ts';
 import { isolated, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
 
 /** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
@@ -138,13 +139,9 @@ export function splitName(name: string): string {
 
 type Path = readonly string[];
 
-/**
- * The path to the argument with this name, or else to the nested member that a dotted name denotes. Null if there is
- * none.
- */
+/** The path to the argument that a name denotes. Null if there is none. */
 function pathIn(args: Arguments, name: string): Path | null {
-  const paths = [[name], name.split('.')];
-  return paths.find((path) => valueAt(args, path) !== undefined) ?? null;
+  return argumentPaths(name).find((path) => valueAt(args, path) !== undefined) ?? null;
 }
 
 /** Longest title of an argument that is shown, in characters. */
@@ -191,7 +188,7 @@ function listLeaves(
 }
 
 /** The words of a question beside its actions. */
-type QuestionWords = Pick<ReplyConfirmation, 'heading' | 'confirm' | 'decline' | 'part_line'> & {
+export type QuestionWords = Pick<ReplyConfirmation, 'heading' | 'confirm' | 'decline' | 'part_line'> & {
   /** Its end: how to answer it in words. Buttons take its place. */
   how: string;
 };
@@ -222,8 +219,12 @@ export function questionWords(questions: readonly Question[], texts: LocalTexts)
  * to answer.
  * @param as says for whom (`asInWords`); empty if it is for no person
  */
-export function questionText(questions: readonly Question[], texts: LocalTexts, as: string): string {
-  const { heading, how } = questionWords(questions, texts);
+export function questionText(
+  questions: readonly Question[],
+  { heading, how }: QuestionWords,
+  texts: LocalTexts,
+  as: string,
+): string {
   const lines = markdownLines(questions);
   const lead = heading ?? askForOne(lines.shift() ?? '', texts);
   return [lead, lines.join('\n'), as, how].filter((part) => part !== '').join('\n\n');

@@ -14,6 +14,7 @@ import {
   type RunClaims,
 } from '../../store/actions/actions.ts';
 import type { Clock } from '../../time/clock.ts';
+import { LATELY_MS } from '../confirmation/confirm-policy.ts';
 import { visible } from '../confirmation/plain-value.ts';
 import { buildQuestion, questionLine } from '../confirmation/question.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
@@ -62,9 +63,6 @@ export interface CallJournal {
   /** Records the outcome of a write. The record is durable when this resolves. */
   finish(action_id: string, outcome: WriteOutcome): Promise<void>;
 }
-
-/** How long a write counts for the next one, if that one needs a confirmation only under conditions, ms. */
-const LATELY_MS = 10 * 60 * 1000;
 
 const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
 const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };

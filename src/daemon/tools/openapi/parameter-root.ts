@@ -1,4 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
+import { isSameWord } from '../same-word.ts';
 import { type ParameterForm, UnusableArgument } from './parameter-styles.ts';
 
 /**
@@ -49,14 +50,6 @@ export function haveSameRoot(first: string, second: string): boolean {
 }
 
 /**
- * Whether two names have the same letters and digits. Some servers take `account_id`, `accountId` and `account-id` for
- * one name, and a name with an invisible or a wide character for the name without it.
- */
-export function isSameWord(first: string, second: string): boolean {
-  return normalizeWord(first) === normalizeWord(second);
-}
-
-/**
  * The names under which servers may read a parameter: `filter` for `Filter[a]`. Some servers ignore case, PHP ends a
  * name at a null character and reads a blank, a dot or an unclosed bracket in it as `_`, and Rack and Express leave out
  * brackets at the beginning. After a dot or a bracket follows a member.
@@ -66,10 +59,4 @@ function listRoots(name: string): readonly string[] {
   const lower = read.trim().toLowerCase();
   const [root = ''] = lower.replace(/^[[\]\s]+/, '').split(/[[\].]/, 1);
   return [root.trim(), root.trim().replace(/\s/g, '_'), lower.replace(/[\s.[]/g, '_')];
-}
-
-function normalizeWord(name: string): string {
-  const lower = name.normalize('NFKC').toLowerCase();
-  const word = lower.replace(/[^\p{L}\p{N}]/gu, '');
-  return word === '' ? lower : word;
 }
