@@ -71,7 +71,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     says: 'the answer is sent before it is stored',
     seed: 8,
     shows: /was answered with .*, which is not stored/,
-    changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete(complete);\n    ${COMMIT}` }],
+    changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete?.(complete);\n    ${COMMIT}` }],
   },
   'two-commits': {
     says: 'the turn and the answer of its idempotency key are stored by two writes',

@@ -6,7 +6,7 @@ import {
   type TokenOrigin,
   type TokenVerdict,
 } from '../../src/daemon/identity/identity.ts';
-import type { Outlet, OutletChanges, TurnEnd } from '../../src/daemon/message/outlet.ts';
+import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../../src/daemon/message/outlet.ts';
 import { Ended, Sequence, type Step } from '../../src/daemon/message/sequence.ts';
 import {
   type Answering,
@@ -79,7 +79,7 @@ export class NotedOutlet implements Outlet {
     return this.wanted(end);
   }
 
-  complete({ response, session_id, replayed }: Parameters<Outlet['complete']>[0]): void {
+  complete({ response, session_id, replayed }: CompleteReply): void {
     this.told.push(`complete ${session_id} ${response}${replayed ? ' (replayed)' : ''}`);
   }
 }

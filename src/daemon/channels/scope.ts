@@ -52,24 +52,27 @@ interface Doors {
 }
 
 /** Creates a channel in the scope of its delivery. Nothing of other plugins is in it. */
-export function createChannel(plugin: ChannelPlugin, ...given: Given): Channel {
+export function createChannel(
+  plugin: ChannelPlugin,
+  settings: ChannelSettings,
+  doors: Doors,
+  isSimulated = false,
+): Channel {
   switch (plugin.delivery) {
     case 'response':
-      return plugin.create(createResponseScope(plugin, ...given));
+      return plugin.create(createResponseScope(plugin, settings, doors, isSimulated));
     case 'stream':
-      return plugin.create(createStreamScope(plugin, ...given));
+      return plugin.create(createStreamScope(plugin, settings, doors, isSimulated));
     case 'push':
-      return plugin.create(createPushScope(plugin, ...given));
+      return plugin.create(createPushScope(plugin, settings, doors, isSimulated));
   }
 }
-
-type Given = [settings: ChannelSettings, doors: Doors, isSimulated?: boolean];
 
 function commonScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
   doors: Doors,
-  isSimulated = false,
+  isSimulated: boolean,
 ): ChannelScope {
   const { services } = doors;
   return {
@@ -97,10 +100,15 @@ const problem: ChannelScope['problem'] = (code, detail, errors) =>
     ...(code === 'unavailable' ? { retryAfter: AGAIN_SECONDS } : {}),
   });
 
-export function createResponseScope(plugin: ChannelPlugin, ...given: Given): ResponseScope {
-  const [, { services }] = given;
+export function createResponseScope(
+  plugin: ChannelPlugin,
+  settings: ChannelSettings,
+  doors: Doors,
+  isSimulated = false,
+): ResponseScope {
+  const { services } = doors;
   return {
-    ...commonScope(plugin, ...given),
+    ...commonScope(plugin, settings, doors, isSimulated),
     converse: (message, request) => converse(plugin, services, message, toOrigin(request, services)),
     readMessage: (request, sources) =>
       readMessage(plugin.name, request, sources, problem, (bytes) =>
@@ -112,10 +120,15 @@ export function createResponseScope(plugin: ChannelPlugin, ...given: Given): Res
   };
 }
 
-export function createStreamScope(plugin: StreamPlugin, ...given: Given): StreamScope {
-  const [, { services }] = given;
+export function createStreamScope(
+  plugin: StreamPlugin,
+  settings: ChannelSettings,
+  doors: Doors,
+  isSimulated = false,
+): StreamScope {
+  const { services } = doors;
   return {
-    ...createResponseScope(plugin, ...given),
+    ...createResponseScope(plugin, settings, doors, isSimulated),
     streams: {
       start: (message, request, options) =>
         startStream(plugin, services, message, toOrigin(request, services), options),
@@ -125,14 +138,19 @@ export function createStreamScope(plugin: StreamPlugin, ...given: Given): Stream
   };
 }
 
-export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope {
-  const [, { services, inbox }] = given;
+export function createPushScope(
+  plugin: PushPlugin,
+  settings: ChannelSettings,
+  doors: Doors,
+  isSimulated = false,
+): PushScope {
+  const { services, inbox } = doors;
   const throttle = new Throttle(() => services.clock.now());
   const notifier = { plugin, services, worker: inbox, throttle };
   const replyParts = new ReplyParts(storedParts(services.store.inbox));
   const log = services.log.child({ channel: plugin.name });
   return {
-    ...commonScope(plugin, ...given),
+    ...commonScope(plugin, settings, doors, isSimulated),
     enqueue: (messages, request) =>
       reportingMisfits(log, request, enqueue(plugin, services, inbox, messages, request)),
     press: (message, request) =>

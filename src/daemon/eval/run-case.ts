@@ -263,7 +263,6 @@ class Speaker {
           text() {},
           progress() {},
           close: async () => ({}),
-          complete() {},
         },
         ...{ stopped: null, accepted_at: clock.now(), lost: new Cancellation(), patient: true },
         ...{ reader: null, changes: {}, key: null, counted_in: null },

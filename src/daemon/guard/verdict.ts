@@ -160,7 +160,7 @@ export function turnLimitLine(session_id: string, { turns, max }: BlockedByTurnL
  * Logs the first blocked message when a circuit opens or a session reaches its limit, and each repeat of a blocked
  * message. Further blocked messages are counted, and logged at debug.
  */
-export function tell(
+export function logVerdict(
   verdict: GuardVerdict,
   { user, session_id, message_id }: GuardedMessage,
   request_id: string,

@@ -202,7 +202,6 @@ class PushOutlet implements Outlet {
   started(): void {}
   text(): void {}
   progress(): void {}
-  complete(): void {}
 
   async close(end: TurnEnd): Promise<OutletChanges> {
     const claim = this.#claim;

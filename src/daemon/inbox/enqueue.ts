@@ -12,7 +12,7 @@ import {
   type GuardedMessage,
   type GuardVerdict,
   guardLimits,
-  tell,
+  logVerdict,
 } from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/find-link.ts';
 import { acceptMessages, maskMessage } from '../message/arrival.ts';
@@ -201,7 +201,7 @@ async function screen(
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));
   arrivals.forEach(({ message, guarded }, index) => {
     const verdict = verdicts[index] as GuardVerdict;
-    tell(verdict, guarded, message.request_id, log);
+    logVerdict(verdict, guarded, message.request_id, log);
     if (!verdict.allowed && !verdict.repeated) observer.messageBlocked(plugin.name, verdict.reason);
   });
   return (outcomes ?? tooMany()).map((outcome, index) => {

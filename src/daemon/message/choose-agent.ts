@@ -1,6 +1,7 @@
 import type { Agent, Agents } from '../agents/agents.ts';
 import { sessionTag } from '../session/session.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { principalKey } from './principal-key.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Chosen, Locked, Resolved } from './turn.ts';
@@ -47,7 +48,6 @@ function collectFacts({ message, principal }: Turn): Parameters<Agents['choose']
 }
 
 /** Who belongs to a share: a person, else the verified user of a platform, else the session of a web client. */
-function identifySender({ principal, channel, message, session }: Turn): string {
-  if (principal.person !== null) return principal.person;
-  return channel.has_platform ? `${channel.name}:${message.user_id}` : `session ${sessionTag(session)}`;
+function identifySender(turn: Turn): string {
+  return principalKey(turn) ?? `session ${sessionTag(turn.session)}`;
 }

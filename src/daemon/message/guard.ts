@@ -1,6 +1,6 @@
 import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { type GuardVerdict, guardLimits, tell, verdictLine } from '../guard/verdict.ts';
+import { type GuardVerdict, guardLimits, logVerdict, verdictLine } from '../guard/verdict.ts';
 import { toQuestionId } from '../store/actions/actions.ts';
 import { guardUser, identifySender, requestHash, textHash } from './keys.ts';
 import type { Step } from './sequence.ts';
@@ -51,7 +51,7 @@ export const guard: Step<Turn, Guarded> = {
       sent_at: null,
     };
     const verdict = await store.guard.check(guarded, guardLimits(settings));
-    tell(verdict, { ...guarded, session_id: turn.session_id }, turn.request_id, log);
+    logVerdict(verdict, { ...guarded, session_id: turn.session_id }, turn.request_id, log);
     if (verdict.allowed && verdict.repeated) {
       line.reason = 'counted_before';
       return { counted_in: null };

@@ -25,8 +25,11 @@ export interface Outlet {
   mustReport?(): void;
   /** Takes no more text. Returns what the commit of the turn stores for the outlet. */
   close(end: TurnEnd): OutletChanges | Promise<OutletChanges>;
-  /** Called when the reply is durable and can be sent. */
-  complete(reply: CompleteReply): void;
+  /**
+   * Called when the reply is durable and can be sent. Absent if what was stored with the turn is sent without it: by the
+   * inbox, or to the readers of the stream.
+   */
+  complete?(reply: CompleteReply): void;
   /** How the reply is sent, for the trace. Null if it is sent later. */
   readonly leaves: 'in_response' | 'on_stream' | null;
 }

@@ -6,11 +6,11 @@ import { ClaimLost } from '../store/failures.ts';
 import { newSession } from './open-session.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
-import type { Answering, Guarded, Identified, Locked, Opened, Resolved } from './turn.ts';
+import type { Answering, Identified, Locked, Opened, Resolved } from './turn.ts';
 
 type Uses = Pick<Services, 'store' | 'seal' | 'settings' | 'clock' | 'log'>;
 
-type Turn = Answering & Identified & Locked & Opened & Guarded;
+type Turn = Answering & Identified & Locked & Opened;
 
 /** The decision about a message: its session after the change, and whom its tools act for. */
 interface Decision {
@@ -63,7 +63,7 @@ async function resolve(
   services: Uses,
 ): Promise<(StoredSession & { principal: Principal; states: string }) | null> {
   const { session, principal } = await decideNow(turn, services);
-  const storing = store(turn, kept(session, services), services);
+  const storing = store(turn, withTimeToRun(session, services), services);
   const stored = storing instanceof Promise ? await storing : storing;
   return stored && { ...stored, principal, states: statesPassed(turn, principal).join(' > ') };
 }
@@ -188,7 +188,7 @@ function cleared(session: Session): Session {
  * The session with a lifetime that covers the longest time that its message may take, so that the session does not
  * expire during that time. At the end of the turn, SESSION_TTL_SECONDS begins again.
  */
-function kept(session: Session, { settings, clock }: Uses): Session {
+function withTimeToRun(session: Session, { settings, clock }: Uses): Session {
   const seconds = settings.AGENT_QUEUE_WAIT_SECONDS + settings.AGENT_TIMEOUT_SECONDS;
   const until = clock.now() + seconds * 1000;
   return session.expires_at < until ? { ...session, expires_at: until } : session;

@@ -92,7 +92,7 @@ async function replay(
   turn.outlet.started(session_id);
   const { events } = await turn.outlet.close({ answered: true, reply });
   await append(events, services.store.streams);
-  turn.outlet.complete(reply);
+  turn.outlet.complete?.(reply);
   services.log.info(describeTurn(turn, services), 'message answered again');
   const trace = buildTrace(turn, 'replayed', services.clock.now());
   endTrace(turn, trace, false, services);

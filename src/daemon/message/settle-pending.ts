@@ -6,7 +6,6 @@ import {
   type AnswerFacts,
   type AnswerVerdict,
   confirmationGone,
-  identifyConfirmer,
   judgeAnswer,
   wasAskedLast,
 } from '../tools/confirmation/judge-answer.ts';
@@ -14,6 +13,7 @@ import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { digestRecord } from '../tools/definition-digest.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { principalKey } from './principal-key.ts';
 import { describeOutcome, lateAnswer } from './reply/ended-question.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -21,7 +21,6 @@ import { answerQuestion, settleAction } from './settle-action.ts';
 import {
   type Answering,
   type Deduplicated,
-  type Guarded,
   type Identified,
   type Locked,
   NO_ANSWER,
@@ -33,7 +32,7 @@ import {
 
 type Uses = Pick<Services, 'store' | 'seal' | 'texts' | 'clock' | 'tools' | 'settings'>;
 
-type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
+type Turn = Answering & Identified & Deduplicated & Locked & Resolved;
 
 /**
  * Checks whether the message answers the question about pending actions (agentd-agent(7), "Confirmation").
@@ -64,21 +63,21 @@ export const settlePending: Step<Turn, Settled> = {
     if (earlier.length > 0) {
       line.reason = 'settled_before';
       const confirmed = earlier.filter(({ state }) => state !== 'declined');
-      const settlement = { ...answered(earlier, confirmed, turn, services, texts), resumed: true };
-      return { ...added, ...noted(settlement, turn), open: null };
+      const settlement = { ...answered(earlier, confirmed, turn, texts, services), resumed: true };
+      return { ...added, ...withSettlement(settlement, turn), open: null };
     }
     if (message.confirm === undefined && turn.begun.pending.length === 0)
-      return { ...added, ...noted(lapsedAnswer(turn, texts, line), turn), open: null };
+      return { ...added, ...withSettlement(lapsedAnswer(turn, texts, line), turn), open: null };
     return settle(turn, texts, services, line).then(({ settlement, open }) => ({
       ...added,
-      ...noted(settlement, turn),
+      ...withSettlement(settlement, turn),
       open,
     }));
   },
 };
 
 /** The settlement, and which question it answers, for the commit. */
-function noted(settlement: Settlement, { changes }: Turn): Pick<Settled, 'settlement' | 'changes'> {
+function withSettlement(settlement: Settlement, { changes }: Turn): Pick<Settled, 'settlement' | 'changes'> {
   const [action] = [...settlement.confirmed, ...settlement.declined];
   if (action === undefined) return { settlement, changes };
   return { settlement, changes: { ...changes, answered_question: toQuestionId(action) } };
@@ -176,10 +175,10 @@ async function settle(
   if (verdict !== undefined) line.reason = REASONS[verdict];
   const named = turn.message.confirm?.id;
   const settlement = chosen
-    ? await settleAnswered(chosen, turn, services, texts, line)
+    ? await settleAnswered(chosen, turn, texts, services, line)
     : named === undefined
       ? lapsedAnswer(turn, texts, line)
-      : await gone(named, turn, texts, services, line);
+      : await answerClosedQuestion(named, turn, texts, services, line);
   return { settlement, open: left ? openQuestion(left.actions, settlement, turn) : null };
 }
 
@@ -213,15 +212,15 @@ function judgeQuestions(
 async function settleAnswered(
   { actions, confirmed, verdict }: JudgedQuestion,
   turn: Turn,
-  services: Uses,
   texts: LocalTexts,
+  services: Uses,
   line: StepLine,
 ): Promise<Settlement> {
   const [first] = actions;
   const count = actions.length === 1 ? {} : { actions: actions.length };
   line.detail = { tool: first.tool, action: toQuestionId(first), ...count };
-  if (verdict === 'sign_in') return said(texts.say('confirm_sign_in'));
-  const settlement = answered(actions, confirmed, turn, services, texts);
+  if (verdict === 'sign_in') return noticeOnly(texts.say('confirm_sign_in'));
+  const settlement = answered(actions, confirmed, turn, texts, services);
   if (confirmed.length === 0)
     return (await answerQuestion(settlement, turn, services)) ? settlement : NO_ANSWER;
   if (confirmed.length < actions.length) line.detail.confirmed = confirmed.length;
@@ -229,7 +228,7 @@ async function settleAnswered(
 }
 
 /** The settlement if the daemon answers the message itself. */
-function said(notice: string): Settlement {
+function noticeOnly(notice: string): Settlement {
   return { ...NO_ANSWER, notice, ends: true };
 }
 
@@ -252,7 +251,7 @@ function collectFacts(turn: Turn, services: Uses): Omit<AnswerFacts, 'says' | 'n
   const { principal, credential, message, accepted_at } = turn;
   return {
     user_id: message.user_id,
-    confirmer: identifyConfirmer(turn),
+    confirmer: principalKey(turn),
     person: principal.person,
     has_token: credential.kind === 'person' && !hasExpiredMeanwhile(turn, services),
     signs_out: credential.kind === 'signed-out',
@@ -272,8 +271,8 @@ function answered(
   actions: readonly Action[],
   confirmed: readonly Action[],
   { message: { text } }: Turn,
-  { seal }: Uses,
   texts: LocalTexts,
+  { seal }: Uses,
 ): Settlement {
   const declined = actions.filter((action) => !confirmed.includes(action));
   const notices = declined.map((action) =>
@@ -287,7 +286,7 @@ function answered(
 
 /** The reply to a word that answers a question which has ended, if that question is the last that the person has read. */
 function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement {
-  const confirmer = identifyConfirmer(turn);
+  const confirmer = principalKey(turn);
   const lapsed = questionsIn(turn.begun.lapsed).find(
     ([first]) =>
       first.principal === confirmer &&
@@ -296,14 +295,14 @@ function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement
   );
   if (lapsed === undefined || answerTo(lapsed, turn, texts) === null) return NO_ANSWER;
   line.reason = 'question_ended';
-  return said(escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: readTimezone(turn) })));
+  return noticeOnly(escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: readTimezone(turn) })));
 }
 
 /**
  * The reply to a button whose question is no longer open: what became of it, if the sender was asked. @throws
  * `confirmation_gone` to a web client.
  */
-async function gone(
+async function answerClosedQuestion(
   question_id: string,
   turn: Turn,
   texts: LocalTexts,
@@ -322,7 +321,7 @@ async function gone(
   const reading = { texts, timezone: readTimezone(turn) };
   const became = isTheirs ? describeOutcome(actions, clock.now(), reading) : null;
   if (!channel.has_platform) throw confirmationGone(became ?? undefined);
-  return said(escapeMarkdown(became ?? texts.say('confirm_gone')));
+  return noticeOnly(escapeMarkdown(became ?? texts.say('confirm_gone')));
 }
 
 function readTimezone({ principal }: Turn): string | null {

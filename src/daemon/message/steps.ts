@@ -71,5 +71,4 @@ export const runFromInbox = Sequence.start<Answering & Deduplicated & Guarded>()
   .step(chooseAgent)
   .step(settlePending)
   .step(runAgent)
-  .step(storeReply) //        from here on, the inbox sends the reply, with retries
-  .step(sendReply);
+  .step(storeReply); //       from here on, the inbox sends the reply, with retries

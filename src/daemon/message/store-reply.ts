@@ -4,8 +4,8 @@ import { type NewPendingAction, toQuestionId } from '../store/actions/actions.ts
 import { ClaimLost, CommitUnknown } from '../store/failures.ts';
 import { ANONYMOUS_ANSWER_MS, clientOfKey } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/sessions/turns.ts';
-import { identifyConfirmer } from '../tools/confirmation/judge-answer.ts';
 import type { CompleteReply, ReplyQuestion } from './outlet.ts';
+import { principalKey } from './principal-key.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -16,7 +16,6 @@ import type {
   Deduplicated,
   Locked,
   Resolved,
-  Settled,
   Stored,
 } from './turn.ts';
 import { answeredTrace } from './turn-trace.ts';
@@ -34,7 +33,7 @@ function chooseAnswerTtl(key: string): number {
   return clientOfKey(key) === null ? ANSWER_TTL_MS : ANONYMOUS_ANSWER_MS;
 }
 
-type Turn = Answering & Deduplicated & Locked & Resolved & Pick<Settled, 'open'> & Answered;
+type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 
 /**
  * Stores everything that the turn changes in one commit, before anything is sent, so that an answer survives a crash.
@@ -127,7 +126,7 @@ function pendingActions(
 /** What the reply says about a question that was open before. Nothing if there was none, or its reader is not known. */
 function replyToAsked(turn: Turn): Pick<TurnChanges, 'reply_to_asked'> {
   const { begun, open, asked, stopped, outlet, turn_id } = turn;
-  const principal = identifyConfirmer(turn);
+  const principal = principalKey(turn);
   if (principal === null || begun.pending.length + begun.lapsed.length === 0) return {};
   const question_id = open && toQuestionId(open.actions[0]);
   const isRepeated = asked?.pending.length === 0;

@@ -118,7 +118,7 @@ export interface Identified {
   credential: Credential;
 }
 
-/** Added by deduplicate or deduplicate-run: the key under which the answer can be found later. */
+/** Added by `deduplicate`: the key under which the answer can be found later. */
 export interface Deduplicated {
   /** Null if the message has no key. */
   key: KeyClaim | null;
@@ -126,7 +126,7 @@ export interface Deduplicated {
   counted_before?: boolean;
 }
 
-/** Added by deduplicate-stream: the key under which the stream can be found later. */
+/** Added by `deduplicateStream`: the key under which the stream can be found later. */
 export interface Numbered {
   /** Null if the client sent none. */
   idempotency_key: string | null;
@@ -232,7 +232,7 @@ export interface Settlement {
 export const NO_ANSWER: Settlement = { confirmed: [], declined: [], resumed: false, notice: '', ends: false };
 
 /** What a run of the agent needs to know. */
-export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & Chosen & Settled;
+export type Runnable = Answering & Deduplicated & Locked & Resolved & Chosen & Settled;
 
 /** Added by run-agent: the reply of the agent. */
 export interface Answered {
@@ -242,6 +242,8 @@ export interface Answered {
   /** The tokens that the model calls used; null if there was no call. */
   usage: Usage | null;
   run_record: RunRecord;
+  /** The question that was open before, and still is; null if there is none. */
+  open: OpenQuestion | null;
   /** The part of the conversation that the run saw. Null if the daemon answered without a run. */
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */

@@ -67,9 +67,6 @@ export class StreamOutlet implements Outlet {
     return { events: await this.#parts.writer.close(this.#lastEvents(end)) };
   }
 
-  /** Does nothing: the last events were stored with the turn, and the store wakes the readers. */
-  complete(): void {}
-
   /**
    * Called when the person stops the answer. If the answer has no text and no call of a tool yet, and carries out
    * nothing, the stream ends now, and the turn is stored later with an empty reply. Otherwise, the reply may have to say

@@ -58,8 +58,8 @@ export async function composeReply(
   }
   if (done === 'token_expired') {
     line.reason = 'confirmation_needs_sign_in';
-    turn.open = { actions: listAsked(turn), counts: false };
-    return withoutAgent([texts.say('confirm_sign_in')], turn, null, services);
+    const left = { ...turn, open: { actions: listAsked(turn), counts: false } };
+    return withoutAgent([texts.say('confirm_sign_in')], left, null, services);
   }
   if (done?.made.length === 0) {
     line.reason = isStopped(turn) ? 'stopped' : 'arguments_changed';
@@ -102,7 +102,7 @@ export async function composeReply(
   }
   const asked = end?.question ? askAtEnd(reply, end.question, turn) : null;
   reply.finish();
-  return { reply: reply.text, stopped, asked, sign_in, receipts };
+  return { reply: reply.text, stopped, open: turn.open, asked, sign_in, receipts };
 }
 
 /** The actions of the question that the message answers. */
@@ -230,7 +230,7 @@ export function withoutAgent(
   const end = stopped ? null : chooseEnd(turn, kept, services);
   for (const paragraph of [...paragraphs, end?.notice ?? '']) if (paragraph !== '') reply.add(paragraph);
   const asked = end?.question ? askAtEnd(reply, end.question, turn) : null;
-  return { reply: reply.text, stopped, asked, sign_in: null, receipts: null };
+  return { reply: reply.text, stopped, open: turn.open, asked, sign_in: null, receipts: null };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { HistoryReader } from '../../store/sessions/sessions.ts';
 import { shownTurns } from '../../store/sessions/sessions.ts';
 import type { Summary } from '../../store/sessions/summaries.ts';
 import { BEGUN_TURNS } from '../../store/sessions/turns.ts';
+import { principalKey } from '../principal-key.ts';
 import type { Services } from '../services.ts';
 import type { Answering, Locked, Resolved } from '../turn.ts';
 
@@ -91,10 +92,7 @@ function begunHistory(
  */
 export function summaryOwner({ session, principal, channel, message }: Turn): string | null {
   if (message.shared) return null;
-  if (principal.person !== null) return principal.person;
-  // A person's key is a JSON list, so owners of different kinds are never equal.
-  if (channel.has_platform) return `${channel.name}:${message.user_id}`;
-  return session.generated ? 'anonymous' : null;
+  return principalKey({ principal, channel, message }) ?? (session.generated ? 'anonymous' : null);
 }
 
 /** Whether the turn was made before the person signed in, perhaps by somebody else. */

@@ -12,12 +12,12 @@ import type { TimeLimit } from '../../time/time-limit.ts';
 import type { ServerPage } from '../../tools/answer.ts';
 import { bindTools } from '../../tools/bind-tools.ts';
 import { ConfirmationDesk } from '../../tools/confirmation/desk.ts';
-import { identifyConfirmer } from '../../tools/confirmation/judge-answer.ts';
 import { ownJournal, recordedSummary } from '../../tools/journal/action-record.ts';
 import { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../../tools/perform-call.ts';
 import type { Trace } from '../../trace/trace.ts';
 import { turnKey } from '../keys.ts';
+import { principalKey } from '../principal-key.ts';
 import type { RunServices, Services } from '../services.ts';
 import type { Answering, Arrived, Locked, Resolved, Runnable } from '../turn.ts';
 import { isTaintedHistory, pastExchange, type RunHistory, readHistory } from './history.ts';
@@ -79,7 +79,7 @@ export async function beginRun(
   const parts = { actions: store.actions, seal, clock };
   const journal = new TurnJournal({ origin, claims, earlier: turn.begun.earlier }, parts);
   const open = turn.open?.actions ?? [];
-  const asking = { origin, confirmer: identifyConfirmer(turn), open, ...declinedActions(turn) };
+  const asking = { origin, confirmer: principalKey(turn), open, ...declinedActions(turn) };
   const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
   const sign_in = { needed: false };
@@ -120,7 +120,7 @@ export async function beginRun(
  */
 function declinedActions(turn: Runnable): { declined: Action[]; declined_tools: string[] } {
   const { settlement, says_more, begun, channel, message, accepted_at } = turn;
-  const confirmer = identifyConfirmer(turn);
+  const confirmer = principalKey(turn);
   const isTheirs = ({ principal, user_id }: Action) =>
     principal === confirmer || (channel.has_platform && user_id === message.user_id);
   const earlier = begun.declined.filter(

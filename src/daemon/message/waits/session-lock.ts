@@ -42,12 +42,12 @@ interface LockingMessage {
 
 /**
  * Lets the messages of a session run one at a time, in the order of arrival. Within this process, a queue orders them.
- * The session's claim in the store excludes other daemons, and its line orders the messages of all daemons.
+ * The session's claim in the store excludes other daemons, and its queue orders the messages of all daemons.
  */
 export class SessionLock {
   readonly #parts: SessionLockParts;
   /** A semaphore for each session, which takes memory only while the session is locked. */
-  readonly #lines = new LiveMap<string, Semaphore>();
+  readonly #queues = new LiveMap<string, Semaphore>();
   readonly #daemon = randomUUID();
   #messages = 0;
   readonly #held = new LiveMap<SessionClaim, Held>();
@@ -58,7 +58,7 @@ export class SessionLock {
 
   /** The number of sessions that this process has locked or waits for. */
   get size(): number {
-    return this.#lines.size;
+    return this.#queues.size;
   }
 
   /**
@@ -72,11 +72,11 @@ export class SessionLock {
     waiter: Waiter,
     lost: Cancellation,
   ): Promise<BegunTurn> {
-    const line = this.#lines.get(session_tag) ?? new Semaphore(() => 1);
-    this.#lines.set(session_tag, line);
+    const queue = this.#queues.get(session_tag) ?? new Semaphore(() => 1);
+    this.#queues.set(session_tag, queue);
     const place = { daemon: this.#daemon, message: this.#messages++ };
     let placed: Promise<void> | null = null;
-    let leave = line.tryAcquire();
+    let leave = queue.tryAcquire();
     try {
       const begun = leave && (await this.#begin(session_tag, message, place));
       if (leave && begun) return this.#hold(begun, leave, lost);
@@ -84,13 +84,13 @@ export class SessionLock {
       if (leave) placed = Promise.resolve();
       return await this.#parts.waits.bound(waiter, async (signal) => {
         placed ??= this.#wait(session_tag, place);
-        leave ??= await line.acquire(signal);
+        leave ??= await queue.acquire(signal);
         await placed;
         return this.#hold(await this.#beginInTime(session_tag, message, place, signal), leave, lost);
       });
     } catch (error) {
       leave?.();
-      this.#forget(session_tag, line);
+      this.#forget(session_tag, queue);
       if (placed) void this.#leave(session_tag, place, placed);
       throw error;
     }
@@ -161,7 +161,7 @@ export class SessionLock {
     return begun;
   }
 
-  #forget(session_tag: string, line = this.#lines.get(session_tag)): void {
-    if (line?.isIdle && this.#lines.get(session_tag) === line) this.#lines.delete(session_tag);
+  #forget(session_tag: string, queue = this.#queues.get(session_tag)): void {
+    if (queue?.isIdle && this.#queues.get(session_tag) === queue) this.#queues.delete(session_tag);
   }
 }
