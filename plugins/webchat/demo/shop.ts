@@ -1,5 +1,6 @@
 /** The sample shop: it signs people in, as a website does, and shows the requests to its API. */
-import type { SiteConfiguration, WidgetControls } from '../widget/widget.ts';
+import type { SiteConfiguration } from '../widget/options.ts';
+import type { WidgetControls } from '../widget/widget.ts';
 
 /** One person of `GET demo/people`. */
 interface Person {

@@ -2,9 +2,11 @@
  * The entry `agentd/widget` of the package, for sites with a bundler. It loads the widget's script from the service, so
  * that the widget always fits the service, and adds types.
  */
-import type { SiteConfiguration, WidgetControls } from './widget.ts';
+import type { SiteConfiguration } from './options.ts';
+import type { WidgetControls } from './widget.ts';
 
-export type { SiteConfiguration, WidgetControls } from './widget.ts';
+export type { SiteConfiguration } from './options.ts';
+export type { WidgetControls } from './widget.ts';
 
 /** The options of the script element, as in agentd-webchat(7), "Attributes of the script element", and the site's configuration. */
 export interface WidgetOptions extends SiteConfiguration {

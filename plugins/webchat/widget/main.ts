@@ -1,4 +1,5 @@
-import { mountWidget, readOptions, type WidgetControls } from './widget.ts';
+import { readOptions } from './options.ts';
+import { mountWidget, type WidgetControls } from './widget.ts';
 
 // This must be the last import: the style sheet compresses best at the end of the bundle.
 

@@ -1,13 +1,13 @@
+import type { Options, SiteConfiguration } from './options.ts';
 import { Conversation } from './talk/conversation.ts';
 import { Delivery } from './talk/deliver.ts';
 import { HistoryMemory } from './talk/memory.ts';
 import { Service } from './talk/service.ts';
-import { type AskForToken, TokenSource } from './talk/token.ts';
-import { type Texts, textsWith, translationFor } from './texts.ts';
+import { TokenSource } from './talk/token.ts';
 import { button, h, icon, set } from './view/dom.ts';
-import { dress, type Theme } from './view/dress.ts';
-import { Panel, type PanelOptions } from './view/panel.ts';
+import { Panel } from './view/panel.ts';
 import { createLoader } from './view/parts.ts';
+import { keepColors } from './view/theme.ts';
 
 /** The controls of the widget that the page can use. */
 export interface WidgetControls {
@@ -40,6 +40,7 @@ export async function mountWidget(
   sheet.replaceSync(style);
   const colors = new CSSStyleSheet();
   root.adoptedStyleSheets = [sheet, colors];
+  const applyColors = keepColors(host, colors, options.theme);
 
   const load = createLoader(base);
   const tokens = new TokenSource(options.ask, options.token);
@@ -75,7 +76,7 @@ export async function mountWidget(
       const active = document.activeElement;
       cameFrom = active instanceof HTMLElement && active !== host && active !== document.body ? active : null;
       markUnread(false);
-      wear();
+      applyColors();
       set(launcher, { hidden: true, 'aria-expanded': 'true' });
       set(host, { 'data-open': true });
       panel.open();
@@ -111,7 +112,7 @@ export async function mountWidget(
         element.append(host);
         panel.open(false);
       });
-      wear();
+      applyColors();
       conversation.open = true;
       offer();
     },
@@ -173,8 +174,7 @@ export async function mountWidget(
   await conversation.recall();
   // The widget is not inside the body, because sites transform and replace the body.
   document.documentElement.append(host);
-  const wear = dress(host, colors, options.theme);
-  wear();
+  applyColors();
   if (container) controls.place(container);
   show();
   // The visitor did not open the chat on this page, so the chat must neither cover a small screen nor take the focus.
@@ -189,110 +189,8 @@ declare global {
   }
 }
 
-/** The configuration that a site may put into `window.agentdWebchat` before the script runs; see agentd-webchat(7). */
-export interface SiteConfiguration {
-  /** Returns a fresh token of the person who is signed in, or null. */
-  token?: AskForToken;
-  texts?: Partial<Texts>;
-  /** Suggested questions. Each becomes a button. */
-  suggestions?: readonly string[];
-}
-
-/** The site's options. Attributes of the script element have priority over the site's configuration object. */
-export interface Options extends PanelOptions {
-  /** Address of the service, without a slash at the end. */
-  base: string;
-  texts: Texts;
-  theme: Theme;
-  /** Address of the site's sign-in. Empty: only the event is sent. Null: there is no button. */
-  sign_in_url: string | null;
-  /** Whether a signed-in person is offered to continue on a chat platform. */
-  continue: boolean;
-  /** Whether the conversation outlives its tab. */
-  history: boolean;
-  side: 'start' | 'end';
-  direction: 'ltr' | 'rtl';
-  language: string;
-  /** Null if the widget should generate an id for this tab. */
-  user_id: string | null;
-  user_name: string | null;
-  token: string | null;
-  ask: AskForToken | undefined;
-  open: boolean;
-}
-
 /** Begins the sign-in. A page that handles the event itself calls `preventDefault()`. */
 function signIn(host: HTMLElement, address: string): void {
   const event = new CustomEvent('agentd-sign-in', { bubbles: true, cancelable: true });
   if (host.dispatchEvent(event) && address !== '') location.assign(address);
-}
-
-const SCRIPT_PATH = '/webchat/widget.js';
-
-/** Reads the site's options. An invalid option falls back to its default. */
-export async function readOptions(script: HTMLScriptElement, site: SiteConfiguration): Promise<Options> {
-  const data = script.dataset;
-  const { title, greeting } = data;
-  const direction = data.dir ?? document.documentElement.dir;
-  const base = (data.service ?? resolveService(script.src)).replace(/\/+$/, '');
-  // `auto` is the language of the browser, whatever language the page has.
-  const auto = data.lang === 'auto';
-  const lang = auto ? '' : document.documentElement.lang;
-  const [language, served] = await translationFor(auto ? undefined : data.lang, lang, async (tag) => {
-    const response = await fetch(`${base}/webchat/texts/${tag}`, { credentials: 'omit' });
-    if (!response.ok) throw new Error(String(response.status));
-    return (await response.json()) as Texts;
-  });
-  const token = data.token || null;
-  const ask = site.token ?? askAt(data.tokenUrl);
-  const texts = textsWith(served, {
-    ...site.texts,
-    ...(title && { title }),
-    ...(greeting && { greeting }),
-  });
-  // Nobody can be signed in on a page without a token.
-  if (!ask && !token) texts.signInNeeded = texts.signInElsewhere;
-  return {
-    ...{ base, texts, token, ask },
-    suggestions: data.suggestions?.split('|').map((words) => words.trim()) ?? site.suggestions ?? [],
-    theme: data.theme === 'light' || data.theme === 'dark' ? data.theme : 'auto',
-    logo: data.logo || null,
-    notice: data.notice || null,
-    sign_in_url: data.signInUrl ?? null,
-    credentials: data.credentials !== 'off',
-    continue: data.continue !== 'off',
-    feedback: data.feedback !== 'off',
-    history: data.history !== 'off',
-    side: data.side === 'start' ? 'start' : 'end',
-    direction: direction === 'rtl' ? 'rtl' : 'ltr',
-    language,
-    user_id: data.userId ?? null,
-    user_name: data.userName ?? null,
-    open: data.open !== undefined,
-  };
-}
-
-/** The address of the service. By default, it is the address of the script, because the service serves the script. */
-function resolveService(address: string): string {
-  const { origin, pathname } = new URL(address);
-  const at = pathname.lastIndexOf(SCRIPT_PATH);
-  return origin + (at === -1 ? '' : pathname.slice(0, at));
-}
-
-/**
- * Requests the token from an address, for sites without a script of their own. The address answers with `{token}`, or
- * with 204, 401 or 403 if nobody is signed in.
- */
-function askAt(address: string | undefined): AskForToken | undefined {
-  if (!address) return undefined;
-  return async () => {
-    const response = await fetch(address, {
-      credentials: 'include',
-      headers: { Accept: 'application/json' },
-    });
-    if ([204, 401, 403].includes(response.status)) return null;
-    if (!response.ok) throw new Error(`${address}: ${response.status}`);
-    const { token } = (await response.json()) as { token?: unknown };
-    return typeof token === 'string' ? token : null;
-  };
 }

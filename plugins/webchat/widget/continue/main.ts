@@ -1,8 +1,8 @@
+import type { Options } from '../options.ts';
 import { identifyPerson, type TokenSource } from '../talk/token.ts';
 import { button, drawing } from '../view/dom.ts';
 import { addStyle } from '../view/part-style.ts';
 import type { LoadPart } from '../view/parts.ts';
-import type { Options } from '../widget.ts';
 import { Codes } from './codes.ts';
 import { formatTitle, Sheet } from './sheet.ts';
 import style from './style.css';

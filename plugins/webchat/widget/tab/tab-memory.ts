@@ -1,4 +1,4 @@
-import { attempt, type Kept, keptIn, type Memory, OpenMemory, randomId } from '../talk/memory.ts';
+import { attempt, type Kept, keptIn, type Memory, randomId, StoredMemory } from '../talk/memory.ts';
 
 /**
  * Stores the conversation of this tab in `sessionStorage`, so that it ends with the tab (`data-history="off"`). Loaded
@@ -8,7 +8,7 @@ import { attempt, type Kept, keptIn, type Memory, OpenMemory, randomId } from '.
  * storage names its page, and that page holds a lock as long as it exists. A page that finds the name of another one
  * has a copy if that one still exists. Otherwise, the browser has restored a tab that ended without notice.
  */
-export class TabMemory extends OpenMemory implements Memory {
+export class TabMemory extends StoredMemory implements Memory {
   readonly needsPerson = false;
   /** The id of this page, and the name of its lock. */
   readonly #page = `${this.name} ${randomId()}`;
@@ -32,6 +32,7 @@ export class TabMemory extends OpenMemory implements Memory {
   }
 
   keep(kept: Kept): void {
+    this.noteOpen(kept.open);
     const text = this.serialize(kept);
     attempt(() => sessionStorage.setItem(this.name, text));
   }

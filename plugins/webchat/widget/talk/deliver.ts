@@ -2,7 +2,7 @@ import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Kept, randomId } from './memory.ts';
 import { Failure, type Outgoing, type Service } from './service.ts';
 import { readStream, StreamBroken, type StreamListener } from './stream.ts';
-import { passed } from './token.ts';
+import { wait } from './token.ts';
 
 /** The progress of a message. With it, delivery can continue after a page load. */
 export interface Pending extends Outgoing {
@@ -77,14 +77,14 @@ export class Delivery {
     listener: DeliveryListener,
     signal: AbortSignal,
   ): Promise<StreamEnd | 'never' | 'broken'> {
-    const giveTurnBack = stream_id === null ? await takeTurn(signal) : () => undefined;
+    const unlock = stream_id === null ? await lockStart(signal) : () => undefined;
     try {
       const id = stream_id ?? (await this.#service.start(message, token, signal));
       listener.opened(id);
       const first: StreamListener = {
         ...listener,
         connected(yes) {
-          giveTurnBack();
+          unlock();
           listener.connected(yes);
         },
       };
@@ -97,7 +97,7 @@ export class Delivery {
         return error.code === 'offline' ? 'broken' : 'never';
       throw error;
     } finally {
-      giveTurnBack();
+      unlock();
     }
   }
 
@@ -116,7 +116,7 @@ export class Delivery {
       } catch (error) {
         const running = error instanceof Failure && error.code === 'duplicate_in_progress';
         if (!running || asks === MAX_ASKS) throw error;
-        await passed(WAITS_MS[asks] ?? 8000);
+        await wait(WAITS_MS[asks] ?? 8000);
         signal.throwIfAborted();
       }
     }
@@ -127,17 +127,17 @@ function cannotStream({ status, code }: Failure): boolean {
   return status === 404 || status === 405 || code === 'unreachable' || code === 'offline';
 }
 
-const TURN = 'agentd-webchat-start';
+const START_LOCK = 'agentd-webchat-start';
 
 /**
  * Acquires a lock, and resolves to a function that releases it. Only one tab at a time may be between the start of a
  * stream and its first event, because the token is in a cookie that all tabs share. Pages without a secure origin have
  * no locks. They do not need them, because the cookie does not exist there.
  */
-function takeTurn(signal: AbortSignal): Promise<() => void> {
+function lockStart(signal: AbortSignal): Promise<() => void> {
   if (!('locks' in navigator)) return Promise.resolve(() => undefined);
   return new Promise((resolve, reject) => {
     const hold = () => new Promise<void>((release) => resolve(release));
-    navigator.locks.request(TURN, { signal }, hold).catch(reject);
+    navigator.locks.request(START_LOCK, { signal }, hold).catch(reject);
   });
 }

@@ -44,8 +44,8 @@ export interface Memory {
 const MAX_ENTRIES = 60;
 const MAX_SIZE = 400_000;
 
-/** What both kinds of memory have: whether the chat was open, which each tab remembers for itself. */
-export class OpenMemory {
+/** What both kinds of memory have. Whether the chat was open, each tab remembers for itself. */
+export class StoredMemory {
   protected readonly name: string;
 
   /** @param base the service's address, which separates the widgets of two services on one site */
@@ -57,7 +57,11 @@ export class OpenMemory {
     return attempt(() => sessionStorage.getItem(`${this.name} open`)) === '1';
   }
 
-  /** Stores whether the chat is open. @returns the conversation as text, without its oldest entries if it is too long */
+  protected noteOpen(open: boolean): void {
+    attempt(() => sessionStorage.setItem(`${this.name} open`, open ? '1' : ''));
+  }
+
+  /** The conversation as text, without its oldest entries if it is too long. */
   protected serialize(kept: Kept): string {
     let text: string;
     let most = MAX_ENTRIES;
@@ -65,7 +69,6 @@ export class OpenMemory {
       text = JSON.stringify({ ...kept, entries: kept.entries.slice(-most) });
       most = Math.floor(most / 2);
     } while (text.length > MAX_SIZE && most > 0);
-    attempt(() => sessionStorage.setItem(`${this.name} open`, kept.open ? '1' : ''));
     return text;
   }
 }
@@ -74,7 +77,7 @@ export class OpenMemory {
  * Stores conversations in `localStorage`: each person has one, which all tabs show, and so has a visitor who is not
  * signed in.
  */
-export class HistoryMemory extends OpenMemory implements Memory {
+export class HistoryMemory extends StoredMemory implements Memory {
   /** The key under which this page stored its conversation most recently. */
   #key = '';
 
@@ -95,6 +98,7 @@ export class HistoryMemory extends OpenMemory implements Memory {
   }
 
   keep(kept: Kept): void {
+    this.noteOpen(kept.open);
     const text = this.serialize(kept);
     const key = this.#storageKey(kept.person);
     // The person has signed in or out. The conversation continues under the new key, or has ended.

@@ -101,13 +101,13 @@ export class TokenSource {
 }
 
 function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const late = passed(ms).then(() => {
+  const late = wait(ms).then(() => {
     throw new Error(`no answer within ${ms} ms`);
   });
   return Promise.race([work, late]);
 }
 
 /** Resolves after this many milliseconds. */
-export function passed(ms: number): Promise<void> {
+export function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

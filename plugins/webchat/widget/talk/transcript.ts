@@ -2,14 +2,14 @@ import type { ConfirmationAnswer, Receipt, Receipts } from '../../../../src/chan
 import type { Pending } from './deliver.ts';
 import { combineOutcomes, type Question, type QuestionState, SETTLED } from './question.ts';
 
-/** One entry of the transcript. `at` is in ms since the epoch. Entries that an older script stored have no `at`. */
+/** One entry of the transcript. `at` is in ms since the epoch. */
 export type Entry =
-  | { id: number; from: 'visitor'; text: string; at?: number; undelivered?: Pending | undefined }
+  | { id: number; from: 'visitor'; text: string; at: number; undelivered?: Pending | undefined }
   | {
       id: number;
       from: 'agent';
       text: string;
-      at?: number;
+      at: number;
       tools: Tool[];
       state: AgentState;
       /** The question at the end of the answer. */
@@ -25,7 +25,7 @@ export type Entry =
       /** What the visitor thinks of the answer. */
       rating?: 1 | -1 | undefined;
     }
-  | { id: number; from: 'widget'; text: string; at?: number };
+  | { id: number; from: 'widget'; text: string; at: number };
 
 export type AgentState = 'writing' | 'done' | 'stopped' | 'interrupted';
 

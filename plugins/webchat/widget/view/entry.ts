@@ -46,14 +46,14 @@ export class EntryView {
   /** The state and length with which the entry was last shown. */
   #shown = '';
 
-  /** @param before when the previous entry was written; absent for the first */
-  constructor(entry: Entry, texts: Texts, actions: EntryActions, before?: number) {
+  /** @param before when the previous entry was written; 0 for the first */
+  constructor(entry: Entry, texts: Texts, actions: EntryActions, before: number) {
     this.#texts = texts;
     this.#actions = actions;
     this.#markdown = new MarkdownView(this.#body, texts, actions.say);
     this.element = h('li', { class: `entry ${entry.from}` });
-    if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
-    if (entry.at && entry.at - (before ?? 0) > PAUSE_MS)
+    this.element.title = new Date(entry.at).toLocaleString();
+    if (entry.at - before > PAUSE_MS)
       this.element.append(h('p', { class: 'when', dir: 'auto' }, formatTime(entry.at)));
     if (entry.from === 'agent') {
       this.#body.dir = 'auto';

@@ -46,12 +46,7 @@ export class Panel {
   readonly #latest: HTMLButtonElement;
   readonly #views = new Map<number, EntryView>();
   readonly #undo: HTMLButtonElement;
-  /** Returns the click handler of “Send again”. */
-  readonly #resend: (id: number) => () => void;
-  /** Answers the question of an entry. */
-  readonly #answer: (id: number, approve: Approval) => void;
-  /** Returns the click handler of a suggested question. */
-  readonly #ask: (words: string) => () => void;
+  readonly #actions: PanelActions;
   readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials' | 'rate' | 'load' | 'grown'>;
   /** Whether the chat is a part of the page. It then cannot be closed. */
   inline = false;
@@ -75,19 +70,13 @@ export class Panel {
       },
     };
     this.#texts = texts;
+    this.#actions = actions;
     this.#composer = new Composer(texts, actions);
-    // These buttons may disappear when they are pressed, so the focus moves to the input field.
-    const then = (act: () => unknown) => () => {
-      this.#composer.focus();
-      act();
-    };
-    const startOver = then(() => actions.startOver());
-    this.#resend = (id) => then(() => actions.resend(id));
-    this.#answer = (id, approve) => then(() => actions.answer(id, approve))();
-    this.#trouble = new TroubleView(texts, { retry: then(() => actions.retry()), startOver });
+    const startOver = () => this.#press(() => actions.startOver());
+    this.#trouble = new TroubleView(texts, { retry: () => this.#press(() => actions.retry()), startOver });
     this.#undo = button(
       { class: 'again', hidden: true },
-      then(() => actions.undo()),
+      () => this.#press(() => actions.undo()),
       texts.undo,
     );
     this.#announcer = new Announcer(texts.conversation);
@@ -96,7 +85,6 @@ export class Panel {
       this.#composer.focus();
     });
     const title = h('h2', { id: 'title' }, h('bdi', {}, texts.title));
-    this.#ask = (words) => then(() => actions.send(words));
     this.suggest(suggestions);
     this.#scroller = h(
       'div',
@@ -148,7 +136,11 @@ export class Panel {
     this.#questions = questions;
     this.#suggestions.replaceChildren(
       ...questionsFor(location.pathname, questions).map((words) =>
-        button({ class: 'secondary', dir: 'auto' }, this.#ask(words), words),
+        button(
+          { class: 'secondary', dir: 'auto' },
+          () => this.#press(() => this.#actions.send(words)),
+          words,
+        ),
       ),
     );
   }
@@ -179,7 +171,8 @@ export class Panel {
   show({ entries, busy, connection, trouble, undoable }: State, aloud: boolean): void {
     const wasAt = this.#following;
     this.#forget(entries);
-    for (const [index, entry] of entries.entries()) this.#showEntry(entry, entries[index - 1]?.at, aloud);
+    for (const [index, entry] of entries.entries())
+      this.#showEntry(entry, entries[index - 1]?.at ?? 0, aloud);
     set(this.#suggestions, { hidden: entries.some(({ from }) => from !== 'widget') });
     if (this.#trouble.show(trouble) && trouble && aloud) this.#announcer.say(trouble.text);
     this.#composer.show(busy);
@@ -189,13 +182,13 @@ export class Panel {
     if (wasAt) this.#toEnd();
   }
 
-  #showEntry(entry: Entry, before: number | undefined, aloud: boolean): void {
+  #showEntry(entry: Entry, before: number, aloud: boolean): void {
     let view = this.#views.get(entry.id);
     if (view === undefined) {
       const actions: EntryActions = {
         ...this.#entryOptions,
-        resend: this.#resend(entry.id),
-        answer: (approve) => this.#answer(entry.id, approve),
+        resend: () => this.#press(() => this.#actions.resend(entry.id)),
+        answer: (approve) => this.#press(() => this.#actions.answer(entry.id, approve)),
         say: (words) => this.#announcer.say(words),
       };
       view = new EntryView(entry, this.#texts, actions, before);
@@ -229,6 +222,12 @@ export class Panel {
     this.#status.textContent = words;
     if (reachable !== this.#reachable && this.element.open) this.#announcer.say(words);
     this.#reachable = reachable;
+  }
+
+  /** A button is pressed. It may disappear then, so the focus moves to the input field. */
+  #press(act: () => unknown): void {
+    this.#composer.focus();
+    act();
   }
 
   #toEnd(): void {

@@ -4,8 +4,11 @@ export type Theme = 'light' | 'dark' | 'auto';
 
 const CAN_CONVERT = CSS.supports('color', 'color(from red srgb r g b)');
 
-/** Gives the widget its colors, and keeps them right while the page or the device changes. */
-export function dress(host: HTMLElement, sheet: CSSStyleSheet, theme: Theme): () => void {
+/**
+ * Keeps the colors of the widget right while the page or the device changes.
+ * @returns a function that applies them. Call it when the widget is in the page, and when it is opened.
+ */
+export function keepColors(host: HTMLElement, sheet: CSSStyleSheet, theme: Theme): () => void {
   const device = matchMedia('(prefers-color-scheme: dark)');
   const apply = () => {
     const dark = theme === 'auto' ? isPageDark(device.matches) : theme === 'dark';
