@@ -76,7 +76,10 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   await rateAs(store, { kind: 'client', person, namespaces: ['web'] }, session, record, canary);
   await keepSummary(store, session, person, canary);
   await store.actions.start(null, anAction({ person, session_tag: null, args: `{"a":"${canary}"}` }));
-  const stream = aStream({ stream_id: `st-${canary}`, owner: person, token: `token-${canary}` });
+  const stream = aStream({
+    ...{ stream_id: `st-${canary}`, idempotency_key: `sk-${canary}` },
+    ...{ owner: person, token: `token-${canary}` },
+  });
   stream.start.message.text = `${canary} streams`;
   await store.streams.create(stream);
   const running = await store.streams.claim(stream.stream_id, { owner: person, reader: person });
@@ -138,6 +141,10 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
     person,
     ttl_ms: HOUR,
     isTold: true,
+  });
+  await store.linkRenewals.meet(`${PLATFORM}:jwt:${user_id}`, `token-${canary}`, {
+    issued_at: now,
+    expires_at: now + HOUR,
   });
   await store.links.bindAlias(`${PLATFORM}:jwt:${user_id}`, `token-${canary}`, {
     alias: `${PLATFORM}:alias-${canary}`,
