@@ -1,4 +1,4 @@
-import { addLazyMember } from '../process/lazy-member.ts';
+import { addLazyMember } from '../syntax/lazy-member.ts';
 import { systemClock } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { type HttpResponse, httpRequest, REDIRECTS } from '../tools/downstream/http-request.ts';

@@ -16,12 +16,12 @@ import {
 } from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/find-link.ts';
 import { acceptMessages, maskMessage } from '../message/arrival.ts';
-import { questionAnswered } from '../message/guard.ts';
 import { platformUser, textHash } from '../message/keys.ts';
+import { questionAnswered } from '../message/question-answered.ts';
 import type { Services } from '../message/services.ts';
-import { addLazyMember } from '../process/lazy-member.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Arrival, Collects, NewInboxMessage } from '../store/inbox/inbox.ts';
+import { addLazyMember } from '../syntax/lazy-member.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { endCodesIn, takeLinkCodes } from './link-codes.ts';
 import { noticeTo, tooMany } from './notify.ts';

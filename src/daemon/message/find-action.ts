@@ -1,7 +1,6 @@
-import { confirmationGone } from '../tools/confirmation/judge-answer.ts';
+import { checkNumbers, confirmationGone } from '../tools/confirmation/judge-answer.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
-import { checkNumbers } from './settle-pending.ts';
 import type { Arrived, Authorized } from './turn.ts';
 
 type Uses = Pick<Services, 'store'>;

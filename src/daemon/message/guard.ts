@@ -1,8 +1,7 @@
-import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { type GuardVerdict, guardLimits, logVerdict, verdictLine } from '../guard/verdict.ts';
-import { toQuestionId } from '../store/actions/actions.ts';
 import { guardUser, identifySender, requestHash, textHash } from './keys.ts';
+import { questionAnswered } from './question-answered.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -94,22 +93,6 @@ export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
     return {};
   },
 };
-
-/**
- * The id of the question that the message answers, by a button or by a word of any language; null if there is none. For a
- * word, this is a guess, because only the turn decides which question the message answers.
- */
-export async function questionAnswered(
-  { user_id, text, confirm }: IncomingMessage,
-  session_tag: string,
-  { store, texts }: Pick<Uses, 'store' | 'texts'>,
-): Promise<string | null> {
-  if (confirm !== undefined) return confirm.id;
-  if (!texts.isAnswer(text)) return null;
-  const waiting = await store.actions.pendingIn(session_tag);
-  const last = waiting.findLast((action) => action.user_id === user_id);
-  return last === undefined ? null : toQuestionId(last);
-}
 
 /**
  * Prepares to subtract the turn that the loop guard has counted for this session. It is subtracted if the message fails

@@ -9,7 +9,7 @@ import type { CompleteReply } from './outlet.ts';
 import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn } from './store-reply.ts';
+import { storedTurn } from './stored-turn.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
 import { buildTrace, endTrace } from './turn-trace.ts';
 import { describeTurn, reportFailure, withTurn } from './with-turn.ts';

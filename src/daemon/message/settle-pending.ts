@@ -1,10 +1,10 @@
-import { AgentdError } from '../errors.ts';
 import { hasExpired } from '../session/jwt-context.ts';
 import { type Action, toQuestionId } from '../store/actions/actions.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
   type AnswerFacts,
   type AnswerVerdict,
+  checkNumbers,
   confirmationGone,
   judgeAnswer,
   wasAskedLast,
@@ -131,16 +131,6 @@ function answerTo(actions: AskedActions, turn: Turn, texts: LocalTexts): readonl
   if (texts.isWord('decline', text)) return only([]);
   const part = actions.length === 1 ? null : texts.confirmedPart(text, actions.length);
   return part === null ? null : only(part);
-}
-
-/** @throws `invalid_request` if a number is not the number of an action of the question. */
-export function checkNumbers(numbers: readonly number[], count: number): void {
-  const unknown = numbers.find((number) => number > count);
-  if (unknown === undefined) return;
-  const message = `must have only numbers from 1 to ${count}`;
-  throw new AgentdError('invalid_request', 'The answer has a number that the question does not have.', {
-    errors: [{ field: 'metadata.confirm.approve', message }],
-  });
 }
 
 /**

@@ -1,12 +1,13 @@
 import type { AnswerHeaders } from '../../agent/index.ts';
-import { isObject } from '../../channel/json-object.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { cutText } from '../texts/printable.ts';
 import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
 import { maskEchoed } from './downstream/mask-echoed.ts';
 import type { ToolRun } from './perform-call.ts';
+import { reduceResult } from './reduce-result.ts';
 import type { Need, Sent, Tool, ToolSourceInfo } from './tool.ts';
+import { MAX_RESULT_BYTES, type Mask, truncateResult } from './truncate-result.ts';
 
 /** Maximum length of the body of a 4xx that is passed on to the agent, in characters. */
 const MAX_REFUSAL_CHARACTERS = 1_000;
@@ -15,8 +16,6 @@ const MAX_NEED_CHARACTERS = 500;
 const MAX_MESSAGE_CHARACTERS = 1_000;
 /** Maximum size of the headers of an answer, in bytes of JSON. They are a part of the result. */
 const MAX_HEADERS_BYTES = 4_096;
-
-type Mask = (text: string) => string;
 
 /** The outcome of a call that was sent, for the agent, the trace and the journal. */
 export function composeAnswer(tool: Tool, sent: Sent, opened: CallClient): CallOutcome {
@@ -54,7 +53,10 @@ function readOutcome(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max
       if (status !== null && status >= 400) return refusedBy(status, sent.result, opened, mask);
       if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
       return {
-        answer: { ok: true, result: fitResult(filterResult(tool, sent.result, opened), mask, max_bytes) },
+        answer: {
+          ok: true,
+          result: truncateResult(filterResult(tool, sent.result, opened), mask, max_bytes),
+        },
         // A module returns no status, but the client knows the status of the last answer.
         written: { state: 'done', status: status ?? opened.status },
         ...(needs.length === 0 ? {} : { pages: needed(tool, needs, opened, mask).pages }),
@@ -91,7 +93,7 @@ function selectHeaders(
 ): AnswerHeaders | undefined {
   const isWhole = !usedDefault || (tool.public === 'all' && (status ?? 200) < 400);
   if (headers === undefined || !isWhole) return undefined;
-  return fitResult(headers, mask, MAX_HEADERS_BYTES) as AnswerHeaders;
+  return truncateResult(headers, mask, MAX_HEADERS_BYTES) as AnswerHeaders;
 }
 
 function measureHeaders(headers: AnswerHeaders | undefined): number {
@@ -205,93 +207,4 @@ export function showPages(outcome: CallOutcome, { audience, showPage }: ToolRun)
       ? { ok: true, result: { result: answer.result, note: words } }
       : { ok: false, message: `${answer.message} ${words}` },
   };
-}
-
-/** Maximum size of a tool's result for the agent, in bytes of JSON. */
-export const MAX_RESULT_BYTES = 16_384;
-
-interface Limits {
-  /** Maximum number of entries of an array, and of properties of an object. */
-  entries: number;
-  /** Maximum number of characters of a text. */
-  characters: number;
-  depth: number;
-}
-
-/** For a result that is not too large. */
-const WHOLE: Limits = { entries: MAX_RESULT_BYTES, characters: MAX_RESULT_BYTES, depth: 64 };
-/** The limits for a larger one, which are tried in this order until the result fits. */
-const LIMITS: readonly Limits[] = [
-  { entries: 200, characters: 4_000, depth: 12 },
-  { entries: 50, characters: 1_000, depth: 8 },
-  { entries: 20, characters: 300, depth: 6 },
-  { entries: 10, characters: 100, depth: 4 },
-  { entries: 5, characters: 60, depth: 3 },
-];
-
-/**
- * A tool's result as the agent may see it: plain JSON without tokens, and at most `max_bytes`. If a result is too large,
- * its long parts are shortened, so that its structure is kept. A mark says how much was left out.
- *
- * @param mask replaces the tokens in a text. Default: replaces everything that has the form of a JWT.
- * @param max_bytes maximum size, if other parts of the answer need some of `MAX_RESULT_BYTES`.
- */
-export function fitResult(result: unknown, mask: Mask = maskTokens, max_bytes = MAX_RESULT_BYTES): unknown {
-  for (const limits of isSmall(result, max_bytes) ? [WHOLE, ...LIMITS] : LIMITS) {
-    const fitted = cut(result, limits, mask, 0);
-    if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= max_bytes) return fitted;
-  }
-  return '[too large to show]';
-}
-
-function isSmall(result: unknown, max_bytes: number): boolean {
-  try {
-    return Buffer.byteLength(JSON.stringify(result) ?? '') <= max_bytes;
-  } catch {
-    // It is nested too deeply, or a module returned what JSON cannot have.
-    return false;
-  }
-}
-
-function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown {
-  if (typeof value === 'string') return shorten(mask(value), limits.characters);
-  if (typeof value === 'number' || typeof value === 'boolean') return value;
-  if (typeof value !== 'object' || value === null) return null;
-  if (depth === limits.depth) return '[…]';
-  if (Array.isArray(value)) {
-    const kept = value.slice(0, limits.entries).map((entry) => cut(entry, limits, mask, depth + 1));
-    return value.length > kept.length ? [...kept, `[… ${value.length - kept.length} more]`] : kept;
-  }
-  const entries = Object.entries(value);
-  const kept = entries
-    .slice(0, limits.entries)
-    .map(([name, inner]) => [shorten(mask(name), limits.characters), cut(inner, limits, mask, depth + 1)]);
-  if (entries.length > kept.length) kept.push(['…', `${entries.length - kept.length} more`]);
-  return Object.fromEntries(kept);
-}
-
-function shorten(text: string, max: number): string {
-  if (text.length <= max) return text;
-  return `${text.slice(0, max).toWellFormed()}[… ${text.length - max} more characters]`;
-}
-
-/**
- * The part of a result that may be shown if it was fetched with default credentials: the public fields of an object, or
- * of each element of an array. Any other result, such as a text, is shown only if `shown` is `all`.
- */
-export function reduceResult(result: unknown, shown: readonly string[] | 'all'): unknown {
-  if (shown === 'all') return result;
-  if (Array.isArray(result))
-    return shown.length === 0 ? [] : result.filter(isObject).map((entry) => pick(entry, shown));
-  return isObject(result) ? pick(result, shown) : null;
-}
-
-/** The members of an object with these names, without those that it does not have. */
-export function pick(
-  value: Readonly<Record<string, unknown>>,
-  fields: readonly string[],
-): Record<string, unknown> {
-  return Object.fromEntries(
-    fields.filter((name) => Object.hasOwn(value, name)).map((name) => [name, value[name]]),
-  );
 }

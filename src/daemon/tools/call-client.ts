@@ -1,8 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { StoreUnavailable } from '../errors.ts';
-import { addLazyMember } from '../process/lazy-member.ts';
 import { revealAll, type Secret } from '../settings/secret.ts';
-import { reduceResult } from './answer.ts';
+import { addLazyMember } from '../syntax/lazy-member.ts';
 import { type Bearer, CallBearers, noteFailure } from './call-bearers.ts';
 import { fetchForCall } from './call-fetch.ts';
 import { CANNOT_CHECK, SESSION_UNREACHABLE } from './call-outcome.ts';
@@ -15,6 +14,7 @@ import { TOKEN_PATH } from './downstream/default-token.ts';
 import { isAllowedHeader, isHeaderValue } from './downstream/headers.ts';
 import { sendRenewing } from './downstream/send-renewing.ts';
 import { TokenFailure } from './downstream/token-cache.ts';
+import { reduceResult } from './reduce-result.ts';
 import type { SourceTarget, Tool, ToolClient, ToolResponse } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 

@@ -55,7 +55,10 @@ export async function executeConfirmed(
     );
     return { outcome: 'made', answer: (await endAttempt(gone, write, run)).answer };
   }
-  const unmade: (Exclude<Executed, { outcome: 'made' }> | { outcome: 'unrecorded'; error: unknown })[] = [];
+  let unmade = null as
+    | Exclude<Executed, { outcome: 'made' }>
+    | { outcome: 'unrecorded'; error: unknown }
+    | null;
   const answer = await reportCall(tool, run, async (within) => {
     const prepared = await prepareCall(tool, unbindParameters(tool, args), within);
     const isPrepared = 'credential' in prepared;
@@ -70,24 +73,23 @@ export async function executeConfirmed(
       );
       // An earlier attempt may have been carried out with the arguments that the person saw.
       if (again) return endAttempt(changed, write, within);
-      unmade.push({ outcome: 'changed', call });
+      unmade = { outcome: 'changed', call };
       return changed;
     }
     try {
       if (!(await begin())) {
-        unmade.push({ outcome: 'gone', call });
+        unmade = { outcome: 'gone', call };
         return refusal('confirmation_gone', 'Nothing was done: the action is no longer pending.');
       }
     } catch (error) {
-      unmade.push({ outcome: 'unrecorded', error });
+      unmade = { outcome: 'unrecorded', error };
       return refusal('not_recorded', 'Nothing was done: it could not be recorded.');
     }
     if (!isPrepared) return endAttempt(prepared, write, within);
     return within.limit.hasEnded ? notSent(write, within) : sendAttempt(prepared, write, within);
   });
-  const [notMade] = unmade;
-  if (notMade?.outcome === 'unrecorded') throw notMade.error;
-  if (notMade) return notMade;
+  if (unmade?.outcome === 'unrecorded') throw unmade.error;
+  if (unmade) return unmade;
   run.record?.({ tool, args: unbindParameters(tool, args), answer });
   return { outcome: 'made', answer };
 }

@@ -2,9 +2,9 @@ import type { AgentTurn, PastCall, ToolAnswer } from '../../../agent/index.ts';
 import { closeTurnText, type StoredTurn } from '../../session/session.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import { ContextEnded, type TimeLimit } from '../../time/time-limit.ts';
-import { fitResult } from '../../tools/answer.ts';
 import type { MadeCall } from '../../tools/perform-call.ts';
 import type { Tool } from '../../tools/tool.ts';
+import { truncateResult } from '../../tools/truncate-result.ts';
 import type { Services } from '../services.ts';
 import type { Answering, Resolved } from '../turn.ts';
 import type { RunHistory } from './history.ts';
@@ -141,11 +141,11 @@ function isKept({ source, credentials }: Tool): boolean {
 
 /** @param room the size that the call should have at most, in bytes of JSON. */
 function shortened(tool: Tool, args: unknown, answer: ToolAnswer, room: number): PastCall {
-  const given = fitResult(args ?? {}, maskTokens, Math.min(ARGUMENTS_BYTES, room / 4));
+  const given = truncateResult(args ?? {}, maskTokens, Math.min(ARGUMENTS_BYTES, room / 4));
   const besides = Buffer.byteLength(JSON.stringify([tool.name, given])) + MEMBERS_BYTES;
   const max_bytes = Math.min(ANSWER_BYTES, room - besides);
   const whole = answer.ok ? answer.result : answer.message;
-  const kept = fitResult(whole, maskTokens, max_bytes);
+  const kept = truncateResult(whole, maskTokens, max_bytes);
   const isCut = JSON.stringify(kept) !== JSON.stringify(whole ?? null);
   return {
     tool: tool.name,

@@ -1,6 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { UserLookUp } from '../../agent/agent.ts';
-import { pick } from '../answer.ts';
+import { pick } from '../reduce-result.ts';
 import { refuseToSend, type Sent, type Tool, type ToolResponse, type ToolSourceInfo } from '../tool.ts';
 import { BUILT_IN } from './own-tools.ts';
 

@@ -79,3 +79,13 @@ export function wasAskedLast(
 export function confirmationGone(detail = 'This action is not waiting for an answer from you.'): AgentdError {
   return new AgentdError('confirmation_gone', detail);
 }
+
+/** @throws `invalid_request` if a number is not the number of an action of the question. */
+export function checkNumbers(numbers: readonly number[], count: number): void {
+  const unknown = numbers.find((number) => number > count);
+  if (unknown === undefined) return;
+  const message = `must have only numbers from 1 to ${count}`;
+  throw new AgentdError('invalid_request', 'The answer has a number that the question does not have.', {
+    errors: [{ field: 'metadata.confirm.approve', message }],
+  });
+}

@@ -62,9 +62,9 @@ export async function toolsOfDocument(
   problems.push(...mistakes.map((problem) => describe(problem, locations.document, document)));
   // If an operation does not have the form of OpenAPI, it would be misread.
   if (mistakes.length > 0) return { tools: [], problems };
-  const made = listed.flatMap(({ found, ...rest }) => {
-    const tool = readTool(entry, { found, ...rest }, document, info, problems);
-    return tool === undefined ? [] : [{ found, tool }];
+  const made = listed.flatMap((one) => {
+    const tool = readTool(entry, one, document, info, problems);
+    return tool === undefined ? [] : [{ found: one.found, tool }];
   });
   refuseRepeatedNames(made, locations.document, problems);
   return { tools: problems.length > 0 ? [] : made.map(({ tool }) => tool), problems };
