@@ -1,5 +1,11 @@
+import type { Channel, ChannelPlugin } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
-import type { LaterChannel } from './sending.ts';
+
+/** A channel that sends its replies later. */
+export interface LaterChannel {
+  plugin: ChannelPlugin;
+  channel: Channel & { send: NonNullable<Channel['send']> };
+}
 
 /** What a channel knows about how to reach a person; null if it fails, since the message must not fail with it. */
 export function askChannel<T>(

@@ -16,16 +16,17 @@ import type { NewWaitingQuestion } from '../store/links/waiting-questions.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { Cancellation } from '../time/time-limit.ts';
+import type { LaterChannel } from './ask-channel.ts';
 import { Attempt } from './attempt.ts';
 import { afterFailedRun, failedForGood, isInterruptedTooOften, judgeRun } from './outcome.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { Admittance } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
-import { type LaterChannel, Sending, type SendingServices } from './sending.ts';
+import { Sending, type SendingParts } from './sending.ts';
 import type { Typing } from './typing.ts';
 
 /** The parts of the worker that a delivery uses. */
-interface DeliveryServices extends SendingServices {
+interface DeliveryParts extends SendingParts {
   typing: Typing;
 }
 
@@ -41,7 +42,7 @@ export class Delivery {
   readonly #sending: Sending;
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
-  constructor(parts: DeliveryServices, later: LaterChannel, claim: InboxClaim, admitted: Admittance | null) {
+  constructor(parts: DeliveryParts, later: LaterChannel, claim: InboxClaim, admitted: Admittance | null) {
     this.#services = parts.services;
     this.#typing = parts.typing;
     this.#later = later;

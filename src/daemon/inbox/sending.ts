@@ -1,29 +1,23 @@
-import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../channel/index.ts';
-import { RecentMap } from '../../channel/recent-map.ts';
+import type { JsonObject, OutgoingReply } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { findSendersLink } from '../linking/find-link.ts';
 import type { Services } from '../message/services.ts';
 import { DAY_MS } from '../store/bounds.ts';
 import type { AttemptOutcome, InboxMessage } from '../store/inbox/inbox.ts';
-import type { AlarmClock } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
-import { TimeLimit, within } from '../time/time-limit.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import { askChannel } from './ask-channel.ts';
+import { askChannel, type LaterChannel } from './ask-channel.ts';
 import type { Attempt } from './attempt.ts';
 import { DeliveryFailed, failureOfDelivery, toPlatformFailure } from './outcome.ts';
 import { closedQuestion, outgoingReply, sealReplyTo } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
+import type { QuestionsBeingSent } from './questions-being-sent.ts';
+import type { SentIds } from './sent-ids.ts';
 import { hintAtSignIn } from './sign-in-hint.ts';
 
-/** A channel that sends its replies later. */
-export interface LaterChannel {
-  plugin: ChannelPlugin;
-  channel: Channel & { send: NonNullable<Channel['send']> };
-}
-
 /** The parts of the worker that the sending of a text uses. */
-export interface SendingServices {
+export interface SendingParts {
   services: Services;
   reach: PlatformReach;
   questions: QuestionsBeingSent;
@@ -38,13 +32,15 @@ const SEND_MS = 60_000;
 
 /** Sends the stored text of a message to its platform, and ends the attempt. */
 export class Sending {
-  readonly #parts: SendingServices;
+  readonly #services: Services;
+  readonly #parts: Omit<SendingParts, 'services'>;
   readonly #later: LaterChannel;
   readonly #attempt: Attempt;
   /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
 
-  constructor(parts: SendingServices, later: LaterChannel, attempt: Attempt, admitted: Admittance | null) {
+  constructor(parts: SendingParts, later: LaterChannel, attempt: Attempt, admitted: Admittance | null) {
+    this.#services = parts.services;
     this.#parts = parts;
     this.#later = later;
     this.#attempt = attempt;
@@ -76,7 +72,7 @@ export class Sending {
 
   async #closeCard(reply_to: JsonObject): Promise<AttemptOutcome> {
     const { channel, plugin } = this.#later;
-    const closed = await closedQuestion(this.#parts.services, plugin, this.#attempt.message);
+    const closed = await closedQuestion(this.#services, plugin, this.#attempt.message);
     if (closed !== null && channel.closeQuestion)
       await this.#inTime(async () => channel.closeQuestion?.({ ...closed, reply_to }));
     return { kind: 'sent' };
@@ -89,7 +85,7 @@ export class Sending {
   #completeNotice(link_change: NonNullable<InboxMessage['link_change']>): string | null {
     const { message } = this.#attempt;
     const { id, user_id, received_at } = message;
-    const { clock, log, seal, texts } = this.#parts.services;
+    const { clock, log, seal, texts } = this.#services;
     // By then, the user has noticed it or never will.
     if (clock.now() >= received_at + DAY_MS) return 'the link was changed more than a day ago';
     const chat =
@@ -103,11 +99,11 @@ export class Sending {
 
   /** @param send sends the text. It resolves to null if the claim is lost */
   async #try(send: (reply_to: JsonObject) => Promise<AttemptOutcome | null>): Promise<void> {
-    if (this.#attempt.message.interrupted >= this.#parts.services.settings.INBOX_MAX_ATTEMPTS)
+    if (this.#attempt.message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS)
       return this.#giveUp('interrupted');
     const reply_to = this.#attempt.replyTo();
     if (reply_to === null) return this.#giveUp('no encryption key opens the private part of reply_to');
-    const began = this.#parts.services.clock.now();
+    const began = this.#services.clock.now();
     let sent: AttemptOutcome | null;
     try {
       if (await this.#isOfSomebodyElse())
@@ -142,7 +138,7 @@ export class Sending {
   async #isOfSomebodyElse(): Promise<boolean> {
     const { message, written_for } = this.#attempt.message;
     if (message === null || written_for === undefined || message.shared) return false;
-    const link = await findSendersLink(this.#parts.services, this.#later.plugin, message);
+    const link = await findSendersLink(this.#services, this.#later.plugin, message);
     return link === 'other_sender' || (link !== null && link.person !== written_for);
   }
 
@@ -150,21 +146,15 @@ export class Sending {
   async #completed(reply: OutgoingReply, reply_to: JsonObject): Promise<OutgoingReply | null> {
     const { sign_in } = this.#attempt.message;
     if (sign_in === undefined) return reply;
-    const hinted = await hintAtSignIn(
-      this.#parts.services,
-      this.#later,
-      this.#attempt.message,
-      sign_in,
-      reply_to,
-    );
-    const completed = await this.#parts.services.store.inbox.completeSignIn(this.#attempt.claim, hinted);
+    const hinted = await hintAtSignIn(this.#services, this.#later, this.#attempt.message, sign_in, reply_to);
+    const completed = await this.#services.store.inbox.completeSignIn(this.#attempt.claim, hinted);
     if (completed === null) return null;
     this.#attempt.message = completed;
     return outgoingReply(completed);
   }
 
   async #sendFailed(error: unknown, began: number): Promise<void> {
-    if (this.#parts.services.stopping.aborted) {
+    if (this.#services.stopping.aborted) {
       await this.#attempt.end({ kind: 'given_back' });
       return;
     }
@@ -185,7 +175,7 @@ export class Sending {
    */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
     const { sends, text_stored_at } = this.#attempt.message;
-    const { clock, settings } = this.#parts.services;
+    const { clock, settings } = this.#services;
     const now = clock.now();
     const asked = error instanceof DeliveryFailed ? error.retry_after_seconds : 0;
     const ends_at = (text_stored_at ?? now) + settings.INBOX_SEND_SECONDS * 1000;
@@ -209,7 +199,7 @@ export class Sending {
 
   /** Marks texts as failed if they have waited for the platform for the maximum time. */
   async #expireWaiting(): Promise<void> {
-    const { store, clock, settings, log } = this.#parts.services;
+    const { store, clock, settings, log } = this.#services;
     const { platform } = this.#attempt.message;
     const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
     const failure = 'delivery_failed: the platform could not be reached for too long';
@@ -229,7 +219,7 @@ export class Sending {
       await note();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      this.#parts.services.log.warn(
+      this.#services.log.warn(
         { ...this.#attempt.about, err: error },
         'the state of a platform could not be recorded',
       );
@@ -237,7 +227,7 @@ export class Sending {
   }
 
   async #inTime(call: () => Promise<void>): Promise<void> {
-    const { clock, stopping } = this.#parts.services;
+    const { clock, stopping } = this.#services;
     stopping.throwIfAborted();
     const limit = new TimeLimit(clock, SEND_MS, [stopping]);
     try {
@@ -250,7 +240,7 @@ export class Sending {
   #observe(outcome: DeliveryOutcome): void {
     // It is no reply: nobody waits for it.
     if (this.#attempt.message.closes !== undefined) return;
-    this.#parts.services.observer.deliveryEnded(this.#attempt.message.platform, outcome);
+    this.#services.observer.deliveryEnded(this.#attempt.message.platform, outcome);
   }
 
   /**
@@ -259,7 +249,7 @@ export class Sending {
    * Texts without a run have no trace.
    */
   async #trace(outcome: string, began: number): Promise<void> {
-    const { store, clock, log } = this.#parts.services;
+    const { store, clock, log } = this.#services;
     const { id, request_id, session_id, message_id, platform, message, sends, notice } =
       this.#attempt.message;
     if (session_id === null) return;
@@ -282,66 +272,5 @@ export class Sending {
     } catch (error) {
       log.warn({ ...this.#attempt.about, err: error }, 'the trace of a delivery could not be stored');
     }
-  }
-}
-
-/** Maximum number of replies whose ids are remembered. */
-const REPLIES_MAX = 1000;
-/** Maximum number of messages of one reply whose ids are remembered. */
-const IDS_MAX = 50;
-
-/**
- * The platform's ids of the messages of a reply, from the moment when the platform has accepted them until the inbox
- * stores that the reply was sent.
- */
-export class SentIds {
-  readonly #ids = new RecentMap<string, string[]>(REPLIES_MAX);
-
-  note(reply_id: string, sent_id: string): void {
-    const ids = this.#ids.get(reply_id);
-    if (ids === undefined) this.#ids.set(reply_id, [sent_id]);
-    else if (ids.length < IDS_MAX) ids.push(sent_id);
-  }
-
-  /** Returns the ids, and forgets them. */
-  take(reply_id: string): readonly string[] {
-    const ids = this.#ids.get(reply_id) ?? [];
-    this.#ids.delete(reply_id);
-    return ids;
-  }
-}
-
-/** Maximum time that a message waits until a question has been sent, ms. */
-const WAIT_MS = 100;
-
-/**
- * The questions that this process is sending, by session. A person may answer as soon as the platform has the question,
- * but the daemon learns a little later that it was sent. Therefore a message that arrives in between waits for up to
- * `WAIT_MS` before it is accepted. Otherwise it would count as older than the question, and could not answer it. If the
- * platform takes longer, the message does count as older.
- */
-export class QuestionsBeingSent {
-  readonly #clock: AlarmClock;
-  readonly #sending = new Map<string, Promise<void>>();
-
-  constructor(clock: AlarmClock) {
-    this.#clock = clock;
-  }
-
-  /** @returns a function to call when the store has recorded whether the question was sent. */
-  begin(session_id: string): () => void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#sending.set(session_id, promise);
-    return () => {
-      if (this.#sending.get(session_id) === promise) this.#sending.delete(session_id);
-      resolve();
-    };
-  }
-
-  /** Resolves when no question of these sessions is being sent, but after `WAIT_MS` at the latest. */
-  async ended(session_ids: readonly (string | null)[]): Promise<void> {
-    const sending = session_ids.flatMap((id) => (id === null ? [] : (this.#sending.get(id) ?? [])));
-    if (sending.length === 0) return;
-    await within(Promise.all(sending), WAIT_MS, () => undefined, this.#clock);
   }
 }

@@ -2,10 +2,9 @@ import { fillIn, type JsonObject, type PrivateSession } from '../../channel/inde
 import type { Services } from '../message/services.ts';
 import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { askChannel } from './ask-channel.ts';
+import { askChannel, type LaterChannel } from './ask-channel.ts';
 import { noticeTo } from './notify.ts';
 import { omitPrivate } from './outgoing.ts';
-import type { LaterChannel } from './sending.ts';
 
 /** The end of the id of a private message about sign-in. */
 const PRIVATE = '-sign-in';

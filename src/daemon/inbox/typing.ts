@@ -2,7 +2,7 @@ import type { JsonObject } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import type { LaterChannel } from './sending.ts';
+import type { LaterChannel } from './ask-channel.ts';
 
 /** Maximum number of calls at the same time. */
 const CALLS_MAX = 32;

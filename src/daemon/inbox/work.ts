@@ -5,10 +5,11 @@ import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/in
 import type { Outage } from '../store/inbox/outages.ts';
 import { every } from '../time/clock.ts';
 import { LiveSet } from '../time/live-map.ts';
-import { askChannel } from './ask-channel.ts';
+import { askChannel, type LaterChannel } from './ask-channel.ts';
 import { Delivery } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
-import { type LaterChannel, QuestionsBeingSent, SentIds } from './sending.ts';
+import { QuestionsBeingSent } from './questions-being-sent.ts';
+import { SentIds } from './sent-ids.ts';
 import { Typing } from './typing.ts';
 
 /**
@@ -45,7 +46,7 @@ export class InboxWorker {
   readonly sentIds = new SentIds();
   /** Which platforms can be reached. */
   readonly reach: PlatformReach;
-  /** For those who accept messages. */
+  /** `enqueue` waits for these questions. */
   readonly questions: QuestionsBeingSent;
   readonly #services: Services;
   readonly #typing: Typing;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ChannelPlugin, PushChannel } from '../../../src/channel/index.ts';
+import type { LaterChannel } from '../../../src/daemon/inbox/ask-channel.ts';
 import { askChannel } from '../../../src/daemon/inbox/ask-channel.ts';
-import type { LaterChannel } from '../../../src/daemon/inbox/sending.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 it('a channel that throws when it is asked how to reach a person knows no way, and the log says so', () => {

@@ -3,7 +3,7 @@ import { StoreUnavailable } from '../../errors.ts';
 import type { Tx } from './kernel.ts';
 import type { OptimisticTx, Pending, Stored } from './optimistic-tx.ts';
 
-/** What came of one run of a step. */
+/** The result of one run of a step. */
 export interface Run<T> {
   readonly tx: T;
   readonly result: unknown;

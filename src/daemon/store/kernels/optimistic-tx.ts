@@ -106,7 +106,7 @@ function following<Version>(
   return { ...later, before, isNew, rewritten, appended: [...appended, ...later.appended] };
 }
 
-/** A document of which a step depends, as the step has read it. */
+/** A document on which a step depends, as the step has read it. */
 export interface Checked<Version> {
   readonly kind: Kind<never, unknown>;
   readonly key: string;
