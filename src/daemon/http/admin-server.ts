@@ -8,7 +8,7 @@ import type { ListenAddress } from '../settings/addresses.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Store } from '../store/store.ts';
 import { cors } from './cors.ts';
-import type { Middleware } from './exchange.ts';
+import { App } from './exchange.ts';
 import { createListener, InFlight, listen, requireHost, stopListening } from './listener.ts';
 import { problems, securityHeaders } from './problem.ts';
 import { ReceivedRequest } from './received-request.ts';
@@ -31,23 +31,24 @@ export function createAdminServer(
   { log, keepAliveSeconds }: { log: Log; keepAliveSeconds: number },
 ) {
   const inFlight = new InFlight();
-  const middleware: Middleware[] = [
-    requestId(log, 0),
-    problems(log),
-    securityHeaders(),
-    requireHost(),
+  const app = new App();
+  app.use(requestId(log, 0));
+  app.use(problems(log));
+  app.use(securityHeaders());
+  app.use(requireHost());
+  app.use(
     findRoute(
       createRouter([...probeRoutes(readiness), metrics].map((route) => ({ ...route, channel: null }))),
     ),
-    cors([], log),
-    async (ctx) => {
-      inFlight.add(ctx.res);
-      const route = resolveRoute(ctx.state.found, ctx.method);
-      const response = await route.handle(new ReceivedRequest(ctx, NO_BODY));
-      respond(ctx, response, { stopping: AbortSignal.abort(), log });
-    },
-  ];
-  const server = createListener(middleware, inFlight, log, { keepAliveSeconds });
+  );
+  app.use(cors([], log));
+  app.use(async (ctx) => {
+    inFlight.add(ctx.res);
+    const route = resolveRoute(ctx.state.found, ctx.method);
+    const response = await route.handle(new ReceivedRequest(ctx, NO_BODY));
+    respond(ctx, response, { stopping: AbortSignal.abort(), log });
+  });
+  const server = createListener(app, inFlight, log, { keepAliveSeconds });
   return {
     /** Rejects with the system's error if it cannot listen. */
     listen: (address: ListenAddress) => listen(server, { ...address, setting: 'ADMIN_LISTEN' }, log),

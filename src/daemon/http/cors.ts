@@ -1,5 +1,5 @@
 import type { Log } from '../process/log.ts';
-import { type Context, type Middleware, sendHead } from './exchange.ts';
+import type { Context, Middleware } from './exchange.ts';
 import { allow, type MountedRoute, resolveRoute } from './routes.ts';
 
 const EXPOSED = 'X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed';
@@ -43,8 +43,10 @@ export function cors(origins: readonly string[], log: Log): Middleware {
   /** Answers with the methods of the path, and pages of an allowed origin with what they may send. */
   const describeRoutes = (ctx: Context) => {
     const { found, head } = ctx.state;
+    head.handOver();
     const routes = found.others();
     if (routes.length === 0) resolveRoute(found, ctx.method);
+    ctx.status = 204;
     head.set('Allow', allow(routes));
     const shared = routes.filter(isCors);
     if (shared.length === 0) return;
@@ -59,7 +61,7 @@ export function cors(origins: readonly string[], log: Log): Middleware {
   return (ctx, next) => {
     if (ctx.method === 'OPTIONS') {
       describeRoutes(ctx);
-      sendHead(ctx, 204);
+      ctx.res.end();
       return;
     }
     const { route, others } = ctx.state.found;

@@ -1,4 +1,5 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import Koa from 'koa';
 import type { ReceivedRequest } from './received-request.ts';
 import type { Found, MountedRoute } from './routes.ts';
 
@@ -9,13 +10,16 @@ import type { Found, MountedRoute } from './routes.ts';
 export const { createServer, STATUS_CODES, validateHeaderName, validateHeaderValue } =
   process.getBuiltinModule('node:http');
 
-/** The data about a request that the middleware adds. Each comment names the middleware that sets the field. */
+/**
+ * The data about a request that the middleware adds to Koa's context. Each comment names the middleware that sets the
+ * field.
+ */
 export interface Exchange {
   /** request-id */
   request_id: string;
   /** request-id; address of the client, by TRUST_PROXY */
   address: string;
-  /** request-id; the request target up to the query, as it was sent. */
+  /** request-id; the request target up to the query, as it was sent. Koa's own getter can throw. */
   path: string;
   /** request-id; the headers of the response. */
   head: ResponseHead;
@@ -31,40 +35,32 @@ export interface Exchange {
   bodyProblem: unknown;
 }
 
-/** A request, and its answer as far as it was made. */
-export interface Context {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly method: string;
-  /** The request target, as it was sent. */
-  readonly url: string;
-  readonly state: Exchange;
-}
-
-/** A step of the answer to a request: it answers, throws, or calls the next one. */
-export type Middleware = (ctx: Context, next: () => Promise<void> | void) => Promise<void> | void;
+export type Context = Koa.ParameterizedContext<Exchange>;
+export type Middleware = Koa.Middleware<Exchange>;
 
 /** The status in logs and metrics if a connection closed before there was an answer. Proxies log the same status. */
 const NOT_ANSWERED = 499;
 
 /**
- * Passes each request through the middleware, in order.
- * @param failed called with an error that the middleware throws
+ * An application whose middleware ends every response itself. Koa would do so afterwards, and listens to each response
+ * and its connection until then, which needs 2 KB for as long as a stream is open.
  */
-export function passThrough(
-  middleware: readonly Middleware[],
-  failed: (error: unknown) => void,
-): RequestListener {
-  return (req, res) => {
-    res.statusCode = NOT_ANSWERED;
-    const { method = '', url = '' } = req;
-    const ctx: Context = { req, res, method, url, state: {} as Exchange };
-    const pass = (place: number): Promise<void> | void => middleware[place]?.(ctx, () => pass(place + 1));
-    (async () => pass(0))().catch((error: unknown) => {
-      failed(error);
-      res.destroy();
-    });
-  };
+export class App extends Koa<Exchange> {
+  constructor() {
+    super();
+    // A version of Koa that does not call `handleRequest` leaves the responses alone as well.
+    this.context.respond = false;
+  }
+
+  /** Called by the function that `callback` returns. */
+  async handleRequest(ctx: Context, answer: (ctx: Context) => Promise<void>): Promise<void> {
+    ctx.res.statusCode = NOT_ANSWERED;
+    try {
+      await answer(ctx);
+    } catch (error) {
+      ctx.onerror(error as Error);
+    }
+  }
 }
 
 type HeaderValue = string | readonly string[];
@@ -75,8 +71,8 @@ type HeaderValue = string | readonly string[];
  */
 export class ResponseHead {
   readonly #res: ServerResponse;
-  /** Names and values in turns. */
-  #fields: HeaderValue[] = [];
+  /** Names and values in turns. Null if the headers were handed over. */
+  #fields: HeaderValue[] | null = [];
 
   constructor(res: ServerResponse) {
     this.#res = res;
@@ -84,6 +80,10 @@ export class ResponseHead {
 
   /** Sets a header, or replaces it. */
   set(name: string, value: HeaderValue): void {
+    if (this.#fields === null) {
+      this.#res.setHeader(name, value);
+      return;
+    }
     const index = findName(this.#fields, name);
     if (index === -1) this.#fields.push(name, value);
     else this.#fields.splice(index, 2, name, value);
@@ -91,14 +91,6 @@ export class ResponseHead {
 
   setAll(headers: Readonly<Record<string, HeaderValue>>): void {
     for (const name in headers) this.set(name, headers[name] as HeaderValue);
-  }
-
-  /** Adds names of headers to the header `Vary`. */
-  vary(names: HeaderValue): void {
-    const index = findName(this.#fields, 'Vary');
-    const before = index === -1 ? [] : [this.#fields[index + 1] as HeaderValue];
-    const all = [before, names].flat(2).flatMap((list) => list.split(/\s*,\s*/));
-    this.set('Vary', [...new Set(all)].join(', '));
   }
 
   /** Sends the whole response. */
@@ -110,8 +102,16 @@ export class ResponseHead {
 
   /** Completes the head, which is sent with the first data. Afterwards, the headers need memory only as text. */
   begin(status: number): void {
-    this.#res.writeHead(status, this.#fields as string[]);
+    this.#res.writeHead(status, (this.#fields ?? []) as string[]);
     this.#fields = [];
+  }
+
+  /** Sets the headers on Node's response, for code that does not send it as a whole. Further headers are set there, too. */
+  handOver(): void {
+    const fields = this.#fields ?? [];
+    this.#fields = null;
+    for (let at = 0; at < fields.length; at += 2)
+      this.set(fields[at] as string, fields[at + 1] as HeaderValue);
   }
 }
 
@@ -124,14 +124,7 @@ function findName(fields: readonly HeaderValue[], name: string): number {
 }
 
 /** Sends a response as a whole. If its client has gone, only the log has its status. */
-export function send({ res, state }: Context, status: number, body: string | Buffer): void {
-  if (!res.writableEnded && res.socket?.writable !== false) state.head.send(status, body);
-  else res.statusCode = status;
-}
-
-/** Sends a response without a body. */
-export function sendHead({ res, state }: Context, status: number): void {
-  if (status === 205) state.head.set('Content-Length', '0');
-  state.head.begin(status);
-  res.end();
+export function send(ctx: Context, status: number, body: string | Buffer): void {
+  if (ctx.writable) ctx.state.head.send(status, body);
+  else ctx.res.statusCode = status;
 }

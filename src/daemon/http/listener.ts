@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server as HttpServer, RequestListener, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type Koa from 'koa';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
@@ -9,8 +10,8 @@ import { discard } from './body.ts';
 import {
   type Context,
   createServer as createHttpServer,
+  type Exchange,
   type Middleware,
-  passThrough,
   STATUS_CODES,
 } from './exchange.ts';
 import { SECURITY_HEADERS, toProblem } from './problem.ts';
@@ -59,18 +60,18 @@ interface ListenTarget {
 }
 
 /**
- * A Node server for some middleware, with limits on how much and how slowly a client may send. It answers what cannot be
+ * A Node server for an application, with limits on how much and how slowly a client may send. It answers what cannot be
  * parsed as a request itself.
  */
 export function createListener(
-  middleware: readonly Middleware[],
+  app: Koa<Exchange>,
   inFlight: InFlight,
   log: Log,
   { keepAliveSeconds, requestTimeout = REQUEST_TIMEOUT }: ListenerOptions,
 ): HttpServer {
   // Only the error of a broken connection gets past `problems`.
-  const pass = passThrough(middleware, (error) => log.debug({ err: error }, 'connection error'));
-  const handle = closeFloods(pass, log);
+  app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
+  const handle = closeFloods(app.callback(), log);
   const server = createHttpServer(
     {
       requestTimeout,

@@ -1,14 +1,7 @@
 import type { ChannelResponse } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import {
-  type Context,
-  type Middleware,
-  send,
-  sendHead,
-  validateHeaderName,
-  validateHeaderValue,
-} from './exchange.ts';
+import { type Context, type Middleware, send, validateHeaderName, validateHeaderValue } from './exchange.ts';
 import { logFailure } from './problem.ts';
 import { stream } from './response-stream.ts';
 
@@ -42,12 +35,21 @@ export function respond(ctx: Context, response: ChannelResponse, parts: StreamPa
     throw new RangeError(`a route answered status ${status}`);
   checkHeaders(headers);
   const [type, payload] = toPayload(body);
-  const hasNoBody = WITHOUT_BODY.has(status);
-  if (type !== null && !hasNoBody) ctx.state.head.set('Content-Type', type);
+  if (type !== null) ctx.state.head.set('Content-Type', type);
   setHeaders(ctx, headers);
-  if (typeof payload === 'function') begin(ctx, status, payload, parts);
-  else if (hasNoBody) sendHead(ctx, status);
-  else send(ctx, status, payload ?? '');
+  if (payload !== null && typeof payload !== 'function' && !WITHOUT_BODY.has(status)) {
+    send(ctx, status, payload);
+    return;
+  }
+  if (typeof payload === 'function') {
+    begin(ctx, status, payload, parts);
+    return;
+  }
+  ctx.state.head.handOver();
+  ctx.status = status;
+  // Also removes the headers of a body that this status does not have.
+  if (payload !== null) ctx.body = null;
+  ctx.res.end();
 }
 
 /** The statuses whose responses have no body, whatever the route gives (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
@@ -72,8 +74,10 @@ function checkHeaders(headers: RouteHeaders): void {
 /** Sets a header, and replaces the value that the daemon has set. `Vary` is extended instead. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const own = typeof value === 'string' ? value : [...value];
-  if (name.toLowerCase() === 'vary') ctx.state.head.vary(own);
-  else ctx.state.head.set(name, own);
+  if (name.toLowerCase() === 'vary') {
+    ctx.state.head.handOver();
+    ctx.vary(own);
+  } else ctx.state.head.set(name, own);
 }
 
 type Writer = Extract<ChannelResponse['body'], (...args: never[]) => unknown>;
@@ -96,11 +100,11 @@ function begin(ctx: Context, status: number, write: Writer, { stopping, log }: S
   const { res, state } = ctx;
   // The daemon may stop before the stream ends. A proxy must not send another request on this connection then.
   if (ctx.req.headers['x-forwarded-for'] !== undefined) state.head.set('Connection', 'close');
+  state.head.begin(status);
   if (ctx.method === 'HEAD') {
-    sendHead(ctx, status);
+    res.end();
     return;
   }
-  state.head.begin(status);
   stream(res, write, stopping, (error) => logFailure(error, state, res, log));
 }
 

@@ -8,7 +8,7 @@ import { settledWithin } from '../time/time-limit.ts';
 import type { Observer } from '../trace/observer.ts';
 import { LargeBodies } from './body.ts';
 import { cors } from './cors.ts';
-import type { Middleware } from './exchange.ts';
+import { App, type Middleware } from './exchange.ts';
 import {
   admit,
   createListener,
@@ -55,27 +55,28 @@ export function createServer(parts: ServerParts) {
   const streams = new AbortController();
   // Each open stream adds a listener.
   setMaxListeners(0, streams.signal);
-  const largeBodies = new LargeBodies(() => services.settings.BODY_LIMIT_BYTES, clock);
-  const middleware: Middleware[] = [
-    requestId(log, settings.TRUST_PROXY),
-    observeRequests(services.observer),
-    warnOfForwarded(settings.TRUST_PROXY, log),
-    problems(log),
-    securityHeaders(),
-    requireHost(),
-    findRoute(createRouter([...routes(parts, log), ...ownRoutes])),
-    cors(settings.WEBCHAT_ALLOWED_ORIGINS, log),
-    admit(inFlight),
+  const app = new App();
+  app.use(requestId(log, settings.TRUST_PROXY));
+  app.use(observeRequests(services.observer));
+  app.use(warnOfForwarded(settings.TRUST_PROXY, log));
+  app.use(problems(log));
+  app.use(securityHeaders());
+  app.use(requireHost());
+  app.use(findRoute(createRouter([...routes(parts, log), ...ownRoutes])));
+  app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
+  app.use(admit(inFlight));
+  app.use(
     keepRefusals(new Refusals({ store, clock, log, agentDigest: () => services.agents.digest() }), clock),
-    receive({ largeBodies, sequencer: services.sequencer }),
-    routeHeaders(),
-    expectRoom(store),
-    validateToken(services),
-    rateLimit(services),
-    answer({ stopping: streams.signal, log }),
-  ];
+  );
+  const largeBodies = new LargeBodies(() => services.settings.BODY_LIMIT_BYTES, clock);
+  app.use(receive({ largeBodies, sequencer: services.sequencer }));
+  app.use(routeHeaders());
+  app.use(expectRoom(store));
+  app.use(validateToken(services));
+  app.use(rateLimit(services));
+  app.use(answer({ stopping: streams.signal, log }));
 
-  const server = createListener(middleware, inFlight, log, {
+  const server = createListener(app, inFlight, log, {
     keepAliveSeconds: settings.KEEP_ALIVE_SECONDS,
     requestTimeout: parts.requestTimeout,
   });
