@@ -358,7 +358,7 @@ async function openMemory(
   clock: AlarmClock,
   log: Log,
 ): Promise<LongTermMemory | null> {
-  const memories = await openMemories(settings, store, log);
+  const memories = await openMemories(settings, store, { clock, log });
   if (memories === null) return null;
   const memory = new LongTermMemory({ memories, clock, log });
   await memory.check();

@@ -189,7 +189,7 @@ describe('agentd memory', () => {
     const lines = (JSON.parse(audit.stdout) as { command: string; about: string; person: string }[]).filter(
       (line) => line.command === 'memory forget',
     );
-    expect(lines.map(({ about }) => about).toSorted()).toEqual(['all', found[0].memory_id].toSorted());
+    expect(lines.map(({ about }) => about).toSorted()).toEqual([found[0].memory_id, 'all']);
     expect(audit.stdout).not.toContain('gus');
     await say('Do I like milk?', { bearer });
     expect(lastPrompt(model)).not.toContain('I like milk');

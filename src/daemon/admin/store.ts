@@ -81,7 +81,7 @@ export async function withMemoriesIn<T>(
   work: (memories: MemoryStore | null) => Promise<T>,
 ): Promise<T> {
   const { openMemories } = await import('../store/open.ts');
-  const memories = await openMemories(settings, store, { debug() {} });
+  const memories = await openMemories(settings, store, { clock: systemClock, log: { debug() {} } });
   try {
     return await work(memories);
   } finally {

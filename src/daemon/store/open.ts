@@ -120,7 +120,7 @@ export async function openScratchStore(clock: Clock): Promise<Store> {
 export async function openMemories(
   settings: Settings,
   store: Pick<Store, 'memories'>,
-  log: Pick<Log, 'debug'>,
+  options: { clock: Clock; log: Pick<Log, 'debug'> },
 ): Promise<MemoryStore | null> {
   switch (memoryBackend(settings)) {
     case 'none':
@@ -129,7 +129,7 @@ export async function openMemories(
       return store.memories;
     case 'postgres': {
       const { openPostgresMemories } = await import('./kernels/postgres/memories.ts');
-      return openPostgresMemories({ url: settings.DATABASE_URL?.reveal().trim() ?? '', log });
+      return openPostgresMemories({ url: settings.DATABASE_URL?.reveal().trim() ?? '', ...options });
     }
   }
 }

@@ -22,7 +22,7 @@ import { type SignOutEndStore, signOutEndStore } from './links/sign-out-ends.ts'
 import { type SignOutMarkStore, signOutMarkStore } from './links/sign-out-marks.ts';
 import { type WaitingQuestionStore, waitingQuestionStore } from './links/waiting-questions.ts';
 import type { MemoryStore } from './memories/memories.ts';
-import { type PersonStore, personStore, type Scrub } from './persons/persons.ts';
+import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons/persons.ts';
 import { type StoredToken, tokenSteps } from './persons/stored-tokens.ts';
 import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
 import { type ReloadStore, reloadStore } from './reloads.ts';
@@ -191,6 +191,8 @@ const CHECK_MS = 60_000;
 type KernelParts = Pick<Store, 'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom'> & {
   hints: StreamHints;
   scrub: Scrub;
+  /** Absent if the memories are documents of the kernel. */
+  forgetMemories?: ForgetMemories;
   maintenance(rings: readonly Ring<never>[]): StoreMaintenance | null;
 };
 
@@ -206,7 +208,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     failedMax: FAILED_MAX,
     ...wanted,
   };
-  const { hints, scrub, maintenance, ...own } = parts;
+  const { hints, scrub, forgetMemories, maintenance, ...own } = parts;
   const rings = traceRings(bounds);
   const allRings = [rings.answered, rings.refused, LINES];
   return {
@@ -228,7 +230,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     links: linkStore(kernel),
     linkRenewals: linkRenewalStore(kernel),
     outages: outageStore(kernel),
-    persons: personStore(kernel, rings, () => scrub(allRings)),
+    persons: personStore(kernel, rings, () => scrub(allRings), forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
     signOutEnds: signOutEndStore(kernel),
     recordings: recordingStore(kernel, bounds),

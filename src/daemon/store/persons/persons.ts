@@ -7,7 +7,7 @@ import { CLAIM_MS } from '../claims/claims.ts';
 import type { InboxMessage } from '../inbox/inbox.ts';
 import type { Kernel, Ring } from '../kernels/kernel.ts';
 import { type Link, toLink } from '../links/links.ts';
-import { forgetMemories } from '../memories/memories.ts';
+import { MEMORIES } from '../memories/memory-documents.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from '../sessions/session-document.ts';
 import { inBatches } from '../steps.ts';
 import { noteErased, type TraceRings } from '../traces.ts';
@@ -91,14 +91,21 @@ export function countRecords({ sessions, links, actions, inbox, others }: Person
  */
 export type Scrub = (rings: readonly Ring<never>[]) => Promise<void>;
 
-export function personStore(kernel: Kernel, rings: TraceRings, scrub: () => Promise<void>): PersonStore {
+export type ForgetMemories = (owner: string) => Promise<unknown>;
+
+export function personStore(
+  kernel: Kernel,
+  rings: TraceRings,
+  scrub: () => Promise<void>,
+  forget: ForgetMemories = (owner) => kernel.step((tx) => tx.delete(MEMORIES, owner)),
+): PersonStore {
   return {
     async show(of) {
       const { match, sessions } = await PersonMatch.through(storedSessions(kernel), of);
       return toRecords(match, sessions, await findParts({ kernel, rings, match }));
     },
     async erase(of) {
-      const work = () => erase(kernel, rings, of);
+      const work = () => erase(kernel, rings, of, forget);
       const records = await (kernel.together?.(work) ?? work());
       await scrub();
       return records;
@@ -145,7 +152,12 @@ function newestFirst<T extends { serial: number }>(found: readonly { doc: T }[])
  * So everything is found before the first deletion, and the links and the sessions are the last. Until then, the
  * sessions are claimed, so that nothing is added that only they lead to.
  */
-async function erase(kernel: Kernel, rings: TraceRings, of: PersonSelector): Promise<PersonRecords> {
+async function erase(
+  kernel: Kernel,
+  rings: TraceRings,
+  of: PersonSelector,
+  forget: ForgetMemories,
+): Promise<PersonRecords> {
   const { match, sessions } = await PersonMatch.through(storedSessions(kernel), of);
   const records = { kernel, rings, match };
   const closed = sessions.filter(({ found }) => !found.shared).map(({ doc }) => doc.session);
@@ -158,8 +170,7 @@ async function erase(kernel: Kernel, rings: TraceRings, of: PersonSelector): Pro
   }, CLAIM_MS / 3);
   try {
     const found = await findParts(records);
-    const memory_owner = 'person' in of ? of.person : `${of.platform}:${of.user_id}`;
-    await kernel.step((tx) => forgetMemories(tx, memory_owner));
+    await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
     for (const [part, theirs] of [...found].reverse()) await part.drop(records, theirs, closed);
     const erased: FoundSession[] = [];
     for (const session of sessions)

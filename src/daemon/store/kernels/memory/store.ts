@@ -1,6 +1,6 @@
 import type { Clock } from '../../../time/clock.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
-import { memoryStore } from '../../memories/memories.ts';
+import { memoryStore } from '../../memories/memory-documents.ts';
 import { type Bounds, type Store, storeOver } from '../../store.ts';
 import { MemoryKernel, type MemoryState } from './kernel.ts';
 

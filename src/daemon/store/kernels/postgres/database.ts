@@ -36,17 +36,22 @@ interface PoolLimits {
   query_ms: number;
 }
 
-type Query = <Row extends QueryResultRow>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
+/** The operations within a transaction. */
+export interface Transaction {
+  query<Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
 
 /** A Postgres database: a pool of connections of limited size. Every wait has a time limit. */
 export class Database {
   /** Host and name of the database, for people. */
   readonly description: string;
   readonly #pool: Pool;
+  readonly #query_ms: number;
 
   /** @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used. */
   constructor(url: string, log: Pick<Log, 'debug'>, { max, query_ms }: PoolLimits) {
     this.description = describe(url);
+    this.#query_ms = query_ms;
     this.#pool = new Pool({
       connectionString: url,
       max,
@@ -75,23 +80,22 @@ export class Database {
     }
   }
 
-  /**
-   * Runs the work in one transaction, which is rolled back if the work throws. Its statements may take a long time
-   * (`MIGRATION_MS`).
-   * @throws the same errors as `query`
-   */
-  async migration<T>(work: (query: Query) => Promise<T>): Promise<T> {
+  /** Runs the work in one transaction, which is rolled back if the work throws. @throws the same errors as `query`. */
+  async transaction<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    query_timeout = this.#query_ms,
+  ): Promise<T> {
     let client: PoolClient | undefined;
     try {
       client = await this.#pool.connect();
       const connection = client;
       await connection.query('BEGIN');
-      const result = await work(
-        async <Row extends QueryResultRow>(text: string, values: readonly unknown[] = []) => {
-          const config = { text, values: [...values], query_timeout: MIGRATION_MS };
+      const result = await work({
+        async query<Row extends QueryResultRow>(text: string, values: readonly unknown[] = []) {
+          const config = { text, values: [...values], query_timeout };
           return (await connection.query<Row>(config)).rows;
         },
-      );
+      });
       await connection.query('COMMIT');
       connection.release();
       return result;
@@ -100,6 +104,11 @@ export class Database {
       client?.release(true);
       throw asStoreFailure(error);
     }
+  }
+
+  /** Runs the work in a transaction whose statements may take a long time (`MIGRATION_MS`). */
+  migration<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.transaction(work, MIGRATION_MS);
   }
 
   /**

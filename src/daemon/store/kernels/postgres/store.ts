@@ -5,7 +5,7 @@ import { replicaStore } from '../../replicas.ts';
 import { type Bounds, conditionOf, type Store, storeOver } from '../../store.ts';
 import { Database } from './database.ts';
 import { PostgresKernel } from './kernel.ts';
-import { migrate } from './migrations.ts';
+import { migrate, readSteps } from './migrations.ts';
 import { Notifications } from './notifications.ts';
 
 /** A step may store a long conversation, so its time limit is longer than that of a query of the memories. */
@@ -17,6 +17,8 @@ const LIMITS = { max: 10, query_ms: 10_000 };
 const EXPIRED_MS = 60_000;
 /** How long to buffer the text of a stream before it is appended, ms: an append is a trip and a sync to disk. */
 const GATHER_MS = 20;
+
+const SCHEMA = { table: 'agentd_store_schema', lock: 7_243_002 } as const;
 
 interface PostgresOptions extends Partial<Bounds> {
   /** DATABASE_URL */
@@ -35,7 +37,7 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
   const database = new Database(url, log, LIMITS);
   const kernel = new PostgresKernel({ database, notifications: new Notifications(url, log), now });
   try {
-    await migrate(database);
+    await migrate(database, { ...SCHEMA, steps: readSteps(new URL('documents/', import.meta.url)) });
   } catch (error) {
     await kernel.close();
     const { cause } = error as Error;
@@ -98,7 +100,7 @@ const ADVICE =
 
 /**
  * Writes the tables of the schema again, so that their files have no byte of deleted rows. Other statements wait
- * meanwhile.
+ * meanwhile. The table of memories is among them if it is in the same database.
  * @throws FilesNotRewritten
  */
 async function rewriteTables(database: Database): Promise<void> {

@@ -7,8 +7,13 @@ import { asStoreFailure } from './unavailable.ts';
 /** Maximum number of differences that a message names. */
 const NAMED_MAX = 3;
 
-/** Every table, index and trigger with its definition. */
-const PARTS = `SELECT type || ' ' || name AS name, tbl_name || coalesce(sql, '') AS definition FROM sqlite_schema`;
+/**
+ * Every table, index and trigger with its definition. SQLite itself defines the tables in which FTS5 stores the index
+ * `memory_terms`, and a later version of SQLite may define them differently.
+ */
+const PARTS = `SELECT type || ' ' || name AS name,
+    tbl_name || iif(type = 'table' AND name GLOB 'memory_terms_*', '', coalesce(sql, '')) AS definition
+  FROM sqlite_schema`;
 
 /**
  * Creates the tables in an empty database. A database that is not empty must have the layout of this version, and is not

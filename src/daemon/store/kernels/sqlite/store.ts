@@ -3,7 +3,6 @@ import type Database from 'better-sqlite3';
 import { MEMORIES_MAX } from '../../bounds.ts';
 import { Reserve, Volume } from '../../disk.ts';
 import { StoreFull } from '../../failures.ts';
-import { memoryStore } from '../../memories/memories.ts';
 import type { OpenOptions } from '../../open.ts';
 import {
   type Bounds,
@@ -20,6 +19,7 @@ import { DiskSpace } from './disk-space.ts';
 import { SqliteKernel } from './kernel.ts';
 import { prepareLayout } from './layout.ts';
 import { takeLock } from './lock.ts';
+import { SqliteMemories } from './memories.ts';
 import { scrub } from './scrub.ts';
 import { Sweep } from './sweep.ts';
 import { asStoreFailure, isBusy, isDamage, isOutOfSpace, retrying } from './unavailable.ts';
@@ -132,11 +132,12 @@ function storeOn(
   const anonymous = isDaemon && anonymousMax !== undefined ? new AnonymousBytes(db, anonymousMax) : null;
   const checkpoints = isDaemon ? new Checkpoints(db) : null;
   const kernel = new SqliteKernel({ db, clock, isDaemon, space, anonymous, checkpoints });
+  const memories = new SqliteMemories(db, kernel, clock, memoriesMax);
   let sweep: Sweep | null = null;
   const store = storeOver(
     kernel,
     {
-      memories: memoryStore(kernel, { memoriesMax }),
+      memories,
       maintenance(rings) {
         if (anonymous !== null) anonymous.rings = rings;
         const sweeps = new Sweep({ db, clock, kernel, rings, volume, space, reserve, checkpoints });
@@ -164,6 +165,7 @@ function storeOn(
         });
         await kernel.apart(() => scrub(db));
       },
+      forgetMemories: (key) => memories.forget({ key, alias: null }, 'all'),
     },
     options,
   );
