@@ -152,7 +152,9 @@ export class RedisConnection {
       return await work();
     } catch (error) {
       const failure = asStoreFailure(error);
-      if (failure instanceof StoreUnavailable) this.#failure = (failure.cause as Error).message;
+      // Without a connection, the command only says so, but an earlier error has said why.
+      const isKnown = this.#failure !== null && this.client.status !== 'ready';
+      if (failure instanceof StoreUnavailable && !isKnown) this.#failure = (failure.cause as Error).message;
       throw failure;
     }
   }
