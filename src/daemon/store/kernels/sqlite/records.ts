@@ -42,47 +42,41 @@ export class Records {
   readonly logged: Logged[] = [];
   /** The number of the next record of each ring, as far as it is known. */
   readonly #next = new Map<string, number>();
-  readonly #newest;
-  readonly #insert;
-  readonly #search;
-  readonly #all;
-  readonly #lastRow;
-  readonly #after;
-  readonly #update;
-  readonly #delete;
-  readonly #deleteOld;
+  readonly #statements;
 
   constructor(db: Database.Database) {
-    this.#newest = db
-      .prepare<[string], number>('SELECT first + count FROM records WHERE ring = ? ORDER BY id DESC LIMIT 1')
-      .pluck();
-    this.#insert = db.prepare<[string, number, number, number, string, Packed]>(
-      'INSERT INTO records (ring, kept_at, first, count, ids, records) VALUES (?, ?, ?, ?, ?, ?)',
-    );
-    this.#search = db.prepare<[string, number, string], RecordRow>(
-      `SELECT id, kept_at, first, ids, records FROM records
-       WHERE ring = ? AND kept_at > ? AND instr(ids, ?) > 0 ORDER BY id DESC`,
-    );
-    this.#all = db.prepare<[string], RecordRow>(
-      'SELECT id, kept_at, first, ids, records FROM records WHERE ring = ? ORDER BY id',
-    );
-    this.#lastRow = db
-      .prepare<[string], number>('SELECT id FROM records WHERE ring = ? ORDER BY id DESC LIMIT 1')
-      .pluck();
-    this.#after = db.prepare<[string, number, number], RecordRow>(
-      `SELECT id, kept_at, first, ids, records FROM records
-       WHERE ring = ? AND id > ? AND id <= ? ORDER BY id LIMIT 1`,
-    );
-    this.#update = db.prepare<[string, Packed, number]>(
-      'UPDATE records SET ids = ?, records = ? WHERE id = ?',
-    );
-    this.#delete = db.prepare<[number]>('DELETE FROM records WHERE id = ?');
-    this.#deleteOld = db
-      .prepare<{ ring: string; expired: number; below: number; limit: number }, number>(
-        `DELETE FROM records WHERE id IN (SELECT id FROM records WHERE ring = @ring ORDER BY id LIMIT @limit)
-           AND (kept_at <= @expired OR first + count <= @below) RETURNING count`,
-      )
-      .pluck();
+    this.#statements = {
+      newest: db
+        .prepare<[string], number>(
+          'SELECT first + count FROM records WHERE ring = ? ORDER BY id DESC LIMIT 1',
+        )
+        .pluck(),
+      insert: db.prepare<[string, number, number, number, string, Packed]>(
+        'INSERT INTO records (ring, kept_at, first, count, ids, records) VALUES (?, ?, ?, ?, ?, ?)',
+      ),
+      search: db.prepare<[string, number, string], RecordRow>(
+        `SELECT id, kept_at, first, ids, records FROM records
+         WHERE ring = ? AND kept_at > ? AND instr(ids, ?) > 0 ORDER BY id DESC`,
+      ),
+      all: db.prepare<[string], RecordRow>(
+        'SELECT id, kept_at, first, ids, records FROM records WHERE ring = ? ORDER BY id',
+      ),
+      lastRow: db
+        .prepare<[string], number>('SELECT id FROM records WHERE ring = ? ORDER BY id DESC LIMIT 1')
+        .pluck(),
+      after: db.prepare<[string, number, number], RecordRow>(
+        `SELECT id, kept_at, first, ids, records FROM records
+         WHERE ring = ? AND id > ? AND id <= ? ORDER BY id LIMIT 1`,
+      ),
+      update: db.prepare<[string, Packed, number]>('UPDATE records SET ids = ?, records = ? WHERE id = ?'),
+      delete: db.prepare<[number]>('DELETE FROM records WHERE id = ?'),
+      deleteOld: db
+        .prepare<{ ring: string; expired: number; below: number; limit: number }, number>(
+          `DELETE FROM records WHERE id IN (SELECT id FROM records WHERE ring = @ring ORDER BY id LIMIT @limit)
+             AND (kept_at <= @expired OR first + count <= @below) RETURNING count`,
+        )
+        .pluck(),
+    };
   }
 
   log<R>(ring: Ring<R>, record: R): void {
@@ -97,7 +91,7 @@ export class Records {
     for (const [ring, records] of Map.groupBy(this.logged, (logged) => logged.ring)) {
       const [texts, ids] = [records.map(({ text }) => text), records.map((record) => record.ids)];
       const first = this.#nextNumber(ring.name);
-      this.#insert.run(
+      this.#statements.insert.run(
         ring.name,
         now,
         first,
@@ -122,7 +116,7 @@ export class Records {
     const found: R[] = [];
     const from = this.#nextNumber(ring.name) - ring.max;
     const pattern = id === undefined ? '[' : JSON.stringify(id);
-    for (const row of this.#search.iterate(ring.name, now - ring.retention_ms, pattern)) {
+    for (const row of this.#statements.search.iterate(ring.name, now - ring.retention_ms, pattern)) {
       const records = unpack<R>(row.records);
       for (const [place, record] of [...records.entries()].reverse()) {
         if (record === null || row.first + place < from || found.length === limit) continue;
@@ -140,7 +134,7 @@ export class Records {
    */
   delete<R>(ring: Ring<R>, isMeant: (record: R) => boolean, ids?: ReadonlySet<string>): ClientBytes[] {
     const deleted: ClientBytes[] = [];
-    for (const row of this.#all.all(ring.name)) {
+    for (const row of this.#statements.all.all(ring.name)) {
       const ofRow = JSON.parse(row.ids) as string[][];
       if (ids !== undefined && !ofRow.some((of) => of.some((id) => ids.has(id)))) continue;
       const records = unpack<R>(row.records).map((record, place) => {
@@ -149,9 +143,9 @@ export class Records {
         ofRow[place] = [];
         return null;
       });
-      if (records.every((record) => record === null)) this.#delete.run(row.id);
+      if (records.every((record) => record === null)) this.#statements.delete.run(row.id);
       else if (ofRow.some((of) => of.length === 0))
-        this.#update.run(JSON.stringify(ofRow), pack(JSON.stringify(records)), row.id);
+        this.#statements.update.run(JSON.stringify(ofRow), pack(JSON.stringify(records)), row.id);
     }
     return deleted;
   }
@@ -159,7 +153,7 @@ export class Records {
   /** Within a transaction: deletes the oldest rows. @returns the number of records. */
   sweep({ name, max, retention_ms }: Ring<never>, now: number, limit: number): number {
     const below = this.#nextNumber(name) - max;
-    const deleted = this.#deleteOld.all({ ring: name, expired: now - retention_ms, below, limit });
+    const deleted = this.#statements.deleteOld.all({ ring: name, expired: now - retention_ms, below, limit });
     return deleted.reduce((sum, count) => sum + count, 0);
   }
 
@@ -168,9 +162,9 @@ export class Records {
    * the caller can go on later. Rows that are written meanwhile are left out.
    */
   *sizes<R>(ring: Ring<R>): Generator<ClientBytes & { kept_at: number; record: R }> {
-    const last = this.#lastRow.get(ring.name) ?? 0;
-    let row = this.#after.get(ring.name, 0, last);
-    for (; row !== undefined; row = this.#after.get(ring.name, row.id, last))
+    const last = this.#statements.lastRow.get(ring.name) ?? 0;
+    let row = this.#statements.after.get(ring.name, 0, last);
+    for (; row !== undefined; row = this.#statements.after.get(ring.name, row.id, last))
       for (const record of unpack<R>(row.records)) {
         if (record === null) continue;
         const client = ring.client?.(record) ?? null;
@@ -182,7 +176,7 @@ export class Records {
   #nextNumber(ring: string): number {
     let next = this.#next.get(ring);
     if (next === undefined) {
-      next = this.#newest.get(ring) ?? 0;
+      next = this.#statements.newest.get(ring) ?? 0;
       this.#next.set(ring, next);
     }
     return next;
