@@ -27,8 +27,9 @@ export const MESSAGE: Kind<StoredMessage> = {
   name: 'inbox_message',
   expires: ({ expires_at }) => expires_at,
   indexes: ({ message, serial, claim }) => {
-    const { state, platform, user_id, ended_at, text_stored_at, turn_id, card, queue } = message;
+    const { state, platform, message_id, user_id, ended_at, text_stored_at, turn_id, card, queue } = message;
     const places: IndexEntry[] = [];
+    if (message_id !== null) places.push([`message ${message_id}`, serial]);
     if (state === 'failed') places.push(['failed', ended_at ?? 0, serial]);
     if (ended_at === null) places.push(['open', serial]);
     if (isQueued(message)) places.push([queueIndex(queue), serial]);
@@ -40,6 +41,7 @@ export const MESSAGE: Kind<StoredMessage> = {
       places.push([cardIndex(card.question_id), serial], [DUE_CARDS, card.closes_at, serial]);
     return places;
   },
+  isWide: (index) => index.startsWith('message '),
 };
 
 /** The index of the messages whose replies show a question with buttons. */

@@ -34,7 +34,7 @@ export function inboxRecords(
     },
     counts: step((tx) => counts(tx, bounds)),
     find: step((tx, id) => tx.get(MESSAGE, id)?.message ?? null),
-    search: (id) => search(kernel, id, bounds),
+    search: step((tx, id) => search(tx, id, bounds)),
     retry: step(retry),
     retryFailed: (filter) => retryFailed(kernel, filter),
     discard: step(discard),
@@ -48,13 +48,14 @@ function counts(tx: Tx, bounds: InboxBounds): InboxCount[] {
   return [...groups.values()].map(countGroup);
 }
 
-/** Only commands search, so messages that are done have no index for it: it would cost each message that arrives. */
-async function search(kernel: Kernel, id: string, bounds: InboxBounds): Promise<InboxMessage[]> {
-  const isMeant = ({ message }: StoredMessage) => isNamed(message, id);
-  // A message that changes while all are read may be missed, so those that may still change are read at one moment.
-  const unfinished = await kernel.step((tx) => unfinishedMessages(tx, bounds));
-  const all = await firstOf(kernel, MESSAGE, { isMeant, compare: byAge, limit: INBOX_FOUND_MAX });
-  const found = [...all, ...unfinished.filter(isMeant)];
+function search(tx: Tx, id: string, bounds: InboxBounds): InboxMessage[] {
+  const named = [tx.get(MESSAGE, id)];
+  const colon = id.indexOf(':');
+  for (const message_id of colon < 0 ? [id] : [id, id.slice(colon + 1)])
+    named.push(...tx.first(MESSAGE, `message ${message_id}`, INBOX_FOUND_MAX).map(({ doc }) => doc));
+  const found = [...named, ...unfinishedMessages(tx, bounds)].filter(
+    (stored): stored is StoredMessage => stored !== null && isNamed(stored.message, id),
+  );
   const distinct = new Map(found.map((stored) => [stored.message.id, stored]));
   const newest = [...distinct.values()].sort(byAge).slice(0, INBOX_FOUND_MAX);
   return newest.map(({ message }) => message);
