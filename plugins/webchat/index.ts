@@ -87,8 +87,12 @@ function createWebchat(scope: ResponseScope): WebChannel {
                 response,
                 session_id,
                 metadata: {
-                  ...{ platform: 'webchat', user_id: message.user_id, message_id, confirmation },
-                  ...{ actions: receipts?.actions, receipts_begin_at: receipts?.begins_at },
+                  platform: 'webchat',
+                  user_id: message.user_id,
+                  message_id,
+                  confirmation,
+                  actions: receipts?.actions,
+                  receipts_begin_at: receipts?.begins_at,
                 },
               },
             };

@@ -47,7 +47,9 @@ type Reader = (data: EventData, handler: StreamHandler) => void;
 
 const readEnd: Reader = ({ session_id, response, stopped, metadata }, handler) =>
   handler.ended({
-    ...{ session_id: asText(session_id), response: asText(response), stopped: stopped === true },
+    session_id: asText(session_id),
+    response: asText(response),
+    stopped: stopped === true,
     ...messageIdIn(metadata),
   });
 
@@ -152,7 +154,9 @@ export function readReceipts({ actions, begins_at }: EventData): Receipts {
     actions: listed.map((action) => {
       const { action_id, tool, summary, title, outcome, status, at } = action ?? {};
       return {
-        ...{ id: String(action_id), tool: String(tool ?? ''), summary: String(summary ?? title ?? '') },
+        id: String(action_id),
+        tool: String(tool ?? ''),
+        summary: String(summary ?? title ?? ''),
         outcome: outcome === 'done' || outcome === 'failed' ? outcome : 'unknown',
         status: typeof status === 'number' ? status : null,
         at: Date.parse(String(at)) || Date.now(),

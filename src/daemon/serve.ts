@@ -127,7 +127,12 @@ async function startParts(
   const tellEnded = async (link: Parameters<typeof noticeEnded>[1], claims: Claims) =>
     notices === null ? undefined : noticeEnded(notices, link, claims, 'link_sign_in_over');
   const renewer = LinkRenewer.of({
-    ...{ settings, store, seal, clock, log, observer },
+    settings,
+    store,
+    seal,
+    clock,
+    log,
+    observer,
     tokens: { validate: (...token) => services.tokens.validate(...token) },
     tellEnded,
   });
@@ -293,7 +298,11 @@ async function joinReplicas({ clock, log, life }: Base, services: Services, repl
   const { replicas } = services.store;
   if (replicas === null) return;
   const presence = await startPresence({
-    ...{ ...replica, replicas, clock, log, version: version() },
+    ...replica,
+    replicas,
+    clock,
+    log,
+    version: version(),
     agentDigest: () => services.agents.digest(),
     load: () => ({ runs: services.runs.taken, waiting: services.runs.waiting }),
   });

@@ -31,6 +31,11 @@ function violations(folder: string, isViolation: (file: string, found: Import) =
   );
 }
 
+it('an object literal has its members one by one, and is no spread literal within another', () => {
+  const written = ['src', 'plugins'].flatMap(sourcesBelow).filter((file) => /\.\.\.\{\s*\w/.test(read(file)));
+  expect(written).toEqual([]);
+});
+
 describe('boundaries', () => {
   it('no platform is named in src/', () => {
     const named = sourcesBelow('src').flatMap((file) =>

@@ -61,7 +61,10 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
   // Nobody can be signed in on a page without a token.
   if (!ask && !token) texts.signInNeeded = texts.signInElsewhere;
   return {
-    ...{ base, texts, token, ask },
+    base,
+    texts,
+    token,
+    ask,
     suggestions: data.suggestions?.split('|').map((words) => words.trim()) ?? site.suggestions ?? [],
     theme: data.theme === 'light' || data.theme === 'dark' ? data.theme : 'auto',
     logo: data.logo || null,

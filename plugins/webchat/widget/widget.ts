@@ -46,7 +46,9 @@ export async function mountWidget(
   const tokens = new TokenSource(options.ask, options.token);
   const service = new Service(base);
   const conversation = new Conversation({
-    ...{ service, delivery: new Delivery(service), tokens },
+    service,
+    delivery: new Delivery(service),
+    tokens,
     memory: options.history ? new HistoryMemory(base) : new (await load('tab')).TabMemory(base),
     texts,
     user_id: options.user_id,

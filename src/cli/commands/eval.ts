@@ -65,7 +65,9 @@ export const command = defineCommand({
     const showsProgress = process.stderr.isTTY === true && !out.json;
     let count = 0;
     const { problems, results } = await evaluate(cases, configuration, plugins, {
-      ...{ agent, concurrency, log: operatorLog(out.note) },
+      agent,
+      concurrency,
+      log: operatorLog(out.note),
       ended: ({ name, passed }) => {
         count++;
         if (showsProgress) out.note(`${count}/${cases.length} ${passed ? 'passed' : 'FAILED'}: ${name}`);

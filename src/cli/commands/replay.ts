@@ -49,7 +49,9 @@ export const command = defineCommand({
     const configuration = await readConfiguration(configLocation(options));
     expectModel(configuration.settings, changes);
     const { recording, recorded } = await readRecording(id, {
-      ...{ settings: configuration.settings, command: 'replay', options },
+      settings: configuration.settings,
+      command: 'replay',
+      options,
     });
     const entry = agentOfRun(configuration, recorded, options.agent);
     const configured = await settingsOfAgent(entry, configuration.settings);
@@ -60,7 +62,11 @@ export const command = defineCommand({
       configuration,
       (registry) =>
         replayTimes(recorded, times, {
-          ...{ configuration, entry, settings, registry, log },
+          configuration,
+          entry,
+          settings,
+          registry,
+          log,
           live_reads: options.liveReads === true,
         }),
       { log },

@@ -88,7 +88,10 @@ export function takeSnapshot(sources: TopSources): Snapshot {
       .slice(-FAILURES_MAX)
       .reverse()
       .map(({ finished_at, platform, outcome, request_id }) => ({
-        ...{ at: finished_at, channel: platform, outcome, request_id },
+        at: finished_at,
+        channel: platform,
+        outcome,
+        request_id,
       })),
   };
 }

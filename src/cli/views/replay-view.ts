@@ -15,7 +15,11 @@ export function replayView(
 ) {
   const { turn_id, request_id, message_id, platform, recorded_at } = recording;
   return {
-    ...{ turn_id, request_id, message_id, channel: platform, recorded_at: isoTime(recorded_at) },
+    turn_id,
+    request_id,
+    message_id,
+    channel: platform,
+    recorded_at: isoTime(recorded_at),
     text: recorded.given.text,
     /** Whether instructions, tools or model are others than in the recorded run. */
     agent_changed: agent_digest !== recorded.agent_digest,

@@ -73,7 +73,11 @@ export async function evaluate(
       const judge = cases.some(({ rubric }) => rubric.length > 0) ? await loadJudge(configuration) : null;
       try {
         const parts = {
-          ...{ settings, texts, agents, registry, plugins },
+          settings,
+          texts,
+          agents,
+          registry,
+          plugins,
           // What goes wrong in a case is in its result.
           log: pino({ enabled: false }),
           channelNames: channels.map(({ plugin }) => plugin.name),

@@ -134,8 +134,15 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
       const close = (field: 'args' | 'summary', text: string) =>
         closeActionText(seal, action_id, field, text);
       const { outcome } = await store.actions.start(null, {
-        ...{ action_id, person, operator: systemUser(), tool: call.tool.name },
-        ...{ session_tag: null, session_id: null, platform: null, user_id: null, alias_id: null },
+        action_id,
+        person,
+        operator: systemUser(),
+        tool: call.tool.name,
+        session_tag: null,
+        session_id: null,
+        platform: null,
+        user_id: null,
+        alias_id: null,
         turn_key: `operator:${action_id}`,
         args: close('args', maskTokens(JSON.stringify(call.args))),
         summary: close('summary', summarizeCall(call)),

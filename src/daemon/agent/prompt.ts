@@ -87,13 +87,18 @@ function toCallMessages(turn: AgentTurn, calls: readonly PastCall[], ids: CallId
     {
       role: 'assistant',
       content: numbered.map(({ toolCallId, toolName, args }) => ({
-        ...{ type: 'tool-call' as const, toolCallId, toolName, input: args },
+        type: 'tool-call' as const,
+        toolCallId,
+        toolName,
+        input: args,
       })),
     },
     {
       role: 'tool',
       content: numbered.map(({ toolCallId, toolName, answer, cut }) => ({
-        ...{ type: 'tool-result' as const, toolCallId, toolName },
+        type: 'tool-result' as const,
+        toolCallId,
+        toolName,
         output: { type: 'text' as const, value: renderResult(answer, cut) },
       })),
     },

@@ -35,7 +35,11 @@ export class RunRecorder {
   ): void {
     const { finish_reason, tool_calls, output = '' } = content ?? {};
     this.#modelCalls.push({
-      ...{ model, provider, output, input_tokens, output_tokens },
+      model,
+      provider,
+      output,
+      input_tokens,
+      output_tokens,
       prompt: Array.isArray(content?.input) ? this.#recordMessages(content.input) : null,
       ...(tool_calls === undefined || tool_calls.length === 0 ? {} : { tool_calls }),
       ...(finish_reason === undefined ? {} : { finish_reason }),
@@ -58,8 +62,11 @@ export class RunRecorder {
     return {
       version: 1,
       ...ended,
-      ...{ given: this.#given, tools: this.#offered },
-      ...{ messages: this.#messages, model_calls: this.#modelCalls, tool_calls: this.#toolCalls },
+      given: this.#given,
+      tools: this.#offered,
+      messages: this.#messages,
+      model_calls: this.#modelCalls,
+      tool_calls: this.#toolCalls,
       said: this.#said,
       ...(this.#size > PROMPTS_MAX ? { cut: true as const } : {}),
     };

@@ -140,7 +140,8 @@ function readCase(written: Written, report: Report): Omit<EvalCase, 'file' | 'li
     tools: tools === 'live' ? 'live' : 'recorded',
     stubs: new Map(Object.entries(written_stubs).map(([tool, given]) => [tool, readStubs(given)])),
     recorded: ((written.recorded ?? []) as Written[]).map(({ tool, args = {}, result = null, error }) => ({
-      ...{ tool: String(tool), args },
+      tool: String(tool),
+      args,
       answer: error === undefined ? { ok: true, result } : { ok: false, message: String(error) },
     })),
     before,

@@ -107,8 +107,13 @@ async function evalServices(
   const secret = new Secret(randomBytes(32).toString('base64'));
   const settings: Settings = {
     ...own,
-    ...{ JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: secret, JWT_PUBLIC_KEY: undefined, JWT_JWKS_URL: undefined },
-    ...{ JWT_VERIFY_SIGNATURE: true, JWT_VERIFY_EXP: true, RECORD_RUNS: 'all' },
+    JWT_ALGORITHM: 'HS256',
+    JWT_SECRET_KEY: secret,
+    JWT_PUBLIC_KEY: undefined,
+    JWT_JWKS_URL: undefined,
+    JWT_VERIFY_SIGNATURE: true,
+    JWT_VERIFY_EXP: true,
+    RECORD_RUNS: 'all',
   };
   const { log } = parts;
   const seal = createSeal(new Secret(randomBytes(32).toString('base64')));
@@ -122,7 +127,11 @@ async function evalServices(
   const agents = new Agents(parts.agents, tools, () => store.audit.key());
   const services = createServices({
     ...parts,
-    ...{ settings, clock, store, observer: NO_OBSERVER, stopping: stopping.signal },
+    settings,
+    clock,
+    store,
+    observer: NO_OBSERVER,
+    stopping: stopping.signal,
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
     // Links of a case are new, and it has no sign-out.
@@ -165,7 +174,9 @@ async function createPerson(
   const claims = {
     ...(isAny(iss) ? {} : { iss }),
     ...(isAny(aud) ? {} : { aud }),
-    ...{ email: `${as.sub}@example.com`, iat: now - 1, exp: now + TOKEN_SECONDS },
+    email: `${as.sub}@example.com`,
+    iat: now - 1,
+    exp: now + TOKEN_SECONDS,
     ...as,
   };
   return { key: personKey(claims), token: await signToken(claims, secret) };
@@ -208,7 +219,10 @@ class Speaker {
       calls: [
         ...confirmed.map(({ tool, answer }) => ({ tool, args: {}, ok: answer.ok, waits: false })),
         ...(recorded?.tool_calls ?? []).map(({ tool, args, answer }) => ({
-          ...{ tool, args: parseArguments(args), ok: answer.ok, waits: waitsForPerson({ answer }) },
+          tool,
+          args: parseArguments(args),
+          ok: answer.ok,
+          waits: waitsForPerson({ answer }),
         })),
       ],
       tokens: (recorded?.model_calls ?? []).reduce(
@@ -222,8 +236,11 @@ class Speaker {
   /** A message that is answered in the response. */
   async #ask(text: string) {
     const message = {
-      ...{ platform: this.#plugin.name, user_id: this.#user_id, channel_id: this.#user_id },
-      ...{ thread_id: this.#session_id, text },
+      platform: this.#plugin.name,
+      user_id: this.#user_id,
+      channel_id: this.#user_id,
+      thread_id: this.#session_id,
+      text,
       metadata: this.#person === null ? {} : { jwt_token: this.#person.token },
     };
     const origin = { request_id: randomUUID(), address: '127.0.0.1', validated: null, ticket: null };
@@ -248,14 +265,26 @@ class Speaker {
     const turn_id = timeOrderedId(clock.now());
     const session_id = this.#session_id ?? '';
     const message = {
-      ...{ platform: this.#plugin.name, user_id: this.#user_id, channel_id: this.#user_id },
-      ...{ thread_id: session_id, message_id: turn_id, text, metadata: {} },
+      platform: this.#plugin.name,
+      user_id: this.#user_id,
+      channel_id: this.#user_id,
+      thread_id: session_id,
+      message_id: turn_id,
+      text,
+      metadata: {},
     };
     const end = await runTurn(
       runFromInbox,
       {
-        ...{ turn_id, request_id: turn_id, message, session_id, session_is_generated: false },
-        ...{ channel: arrivedChannel(this.#plugin), address: null, validated: null, ticket: null },
+        turn_id,
+        request_id: turn_id,
+        message,
+        session_id,
+        session_is_generated: false,
+        channel: arrivedChannel(this.#plugin),
+        address: null,
+        validated: null,
+        ticket: null,
         outlet: {
           // As if the platform had accepted the reply at once.
           leaves: 'in_response',
@@ -264,8 +293,14 @@ class Speaker {
           progress() {},
           close: async () => ({}),
         },
-        ...{ stopped: null, accepted_at: clock.now(), lost: new Cancellation(), patient: true },
-        ...{ reader: null, changes: {}, key: null, counted_in: null },
+        stopped: null,
+        accepted_at: clock.now(),
+        lost: new Cancellation(),
+        patient: true,
+        reader: null,
+        changes: {},
+        key: null,
+        counted_in: null,
       },
       this.#services,
     );
@@ -286,8 +321,11 @@ class Speaker {
     const has_platform = this.#plugin.delivery === 'push';
     if (has_platform && this.#person) await this.#link(this.#person);
     const owner = memoryOwner({
-      ...{ person: this.#person?.key ?? null, platform: has_platform ? this.#plugin.name : null },
-      ...{ user_id: this.#user_id, alias_id: null, shared: false },
+      person: this.#person?.key ?? null,
+      platform: has_platform ? this.#plugin.name : null,
+      user_id: this.#user_id,
+      alias_id: null,
+      shared: false,
     });
     for (const text of remembered)
       if (owner !== null) await store.memories?.add(owner, { text, turn_id: 'before', tainted: false });
@@ -304,16 +342,33 @@ class Speaker {
         turn: {
           ttl_ms: TOKEN_SECONDS * 1000,
           record: {
-            ...{ turn_id, request_id: turn_id, message_id: null, user_id: this.#user_id },
-            ...{ person: this.#person?.key ?? null, text: say, reply, outcome: 'answered', failure: null },
-            ...{ credentials: this.#person === null ? 'default' : 'user', credentials_reason: 'before' },
-            ...{ tainted: false, started_at: at, finished_at: at },
+            turn_id,
+            request_id: turn_id,
+            message_id: null,
+            user_id: this.#user_id,
+            person: this.#person?.key ?? null,
+            text: say,
+            reply,
+            outcome: 'answered',
+            failure: null,
+            credentials: this.#person === null ? 'default' : 'user',
+            credentials_reason: 'before',
+            tainted: false,
+            started_at: at,
+            finished_at: at,
           },
         },
         trace: {
-          ...{ turn_id, request_id: turn_id, session_id: session.session_id, message_id: null },
-          ...{ platform: session.platform, user_id: this.#user_id, started_at: at, finished_at: at },
-          ...{ outcome: 'answered', lines: [] },
+          turn_id,
+          request_id: turn_id,
+          session_id: session.session_id,
+          message_id: null,
+          platform: session.platform,
+          user_id: this.#user_id,
+          started_at: at,
+          finished_at: at,
+          outcome: 'answered',
+          lines: [],
         },
         ...(index === before.length - 1 ? { ends_claim: true } : {}),
       });
@@ -323,10 +378,19 @@ class Speaker {
   #session(session_id: string): Session {
     const now = this.#services.clock.now();
     return {
-      ...{ session_id, former_id: null, user_id: this.#user_id, platform: this.#plugin.name },
-      ...{ namespace: arrivedChannel(this.#plugin).namespace, generated: false },
-      ...{ owner: this.#person?.key ?? null, metadata: {}, credential_owner: null, turns: 0 },
-      ...{ created_at: now, last_active_at: now, expires_at: now + TOKEN_SECONDS * 1000 },
+      session_id,
+      former_id: null,
+      user_id: this.#user_id,
+      platform: this.#plugin.name,
+      namespace: arrivedChannel(this.#plugin).namespace,
+      generated: false,
+      owner: this.#person?.key ?? null,
+      metadata: {},
+      credential_owner: null,
+      turns: 0,
+      created_at: now,
+      last_active_at: now,
+      expires_at: now + TOKEN_SECONDS * 1000,
     };
   }
 }

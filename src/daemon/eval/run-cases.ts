@@ -48,8 +48,17 @@ export async function runCases(
 async function repeated(one: EvalCase, parts: EvalParts, judge: Judge | null): Promise<CaseResult> {
   const { file, line, name, repeat } = one;
   const result: CaseResult = {
-    ...{ file, line, name, passed: true, passed_runs: 0, repeat },
-    ...{ calls: 0, tokens: 0, took_ms: 0, failures: [], turns: [] },
+    file,
+    line,
+    name,
+    passed: true,
+    passed_runs: 0,
+    repeat,
+    calls: 0,
+    tokens: 0,
+    took_ms: 0,
+    failures: [],
+    turns: [],
   };
   for (let run = 1; run <= repeat; run++) {
     const { ended, failures } = await once(one, parts, judge);

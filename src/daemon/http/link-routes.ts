@@ -39,7 +39,10 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
     path: string,
     handle: (verdict: Valid, request: ChannelRequest, services: Services) => Promise<ChannelResponse>,
   ): Route => ({
-    ...{ method, path, cors: true, token: tokenIn },
+    method,
+    path,
+    cors: true,
+    token: tokenIn,
     handle: async (request) => {
       const services = forRequest(parts.services, request.id);
       return handle(await validToken(request, services), request, services);
@@ -142,7 +145,9 @@ async function ownCode(
 
 function toView({ code_id, state, expires_at, claimant }: LinkCode) {
   return {
-    ...{ id: code_id, state, expires_at: new Date(expires_at).toISOString() },
+    id: code_id,
+    state,
+    expires_at: new Date(expires_at).toISOString(),
     ...(claimant === null
       ? {}
       : { channel: claimant.platform, masked_id: maskedId(claimant.user_id), name: claimant.name }),
@@ -151,7 +156,10 @@ function toView({ code_id, state, expires_at, claimant }: LinkCode) {
 
 function linkView({ id, platform, user_id, name, made_at, expires_at }: PersonsLink) {
   return {
-    ...{ id, channel: platform, masked_id: maskedId(user_id), name },
+    id,
+    channel: platform,
+    masked_id: maskedId(user_id),
+    name,
     since: made_at === null ? null : new Date(made_at).toISOString(),
     until: new Date(expires_at).toISOString(),
   };

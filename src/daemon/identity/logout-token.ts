@@ -94,7 +94,10 @@ export function createLogoutValidator(
 function toTimeClaims({ payload }: DecodedToken, { iat, expires_at }: LogoutClaims): Claims {
   const nbf = payload?.nbf;
   return {
-    ...{ sub: '', email: '', exp: expires_at / 1000, iat },
+    sub: '',
+    email: '',
+    exp: expires_at / 1000,
+    iat,
     ...(typeof nbf === 'number' ? { nbf } : {}),
   };
 }

@@ -173,7 +173,8 @@ export class Delivery {
 function toStored({ response, question, sign_in, written_for }: CompleteReply) {
   const hint = sign_in?.hint ?? null;
   return {
-    ...{ text: response, question: question?.stored ?? null },
+    text: response,
+    question: question?.stored ?? null,
     ...(hint === null ? {} : { sign_in: hint }),
     ...(written_for === undefined ? {} : { written_for }),
   };
@@ -242,8 +243,16 @@ class PushOutlet implements Outlet {
     return {
       link_key: linkKeys(this.#plugin, message.user_id)[0],
       message: {
-        ...{ id, platform, queue, session_id, user_id, sent_at, request_id },
-        ...{ message: { ...message, text }, reply_to: sealReplyTo(seal, id, reply_to), reply: null },
+        id,
+        platform,
+        queue,
+        session_id,
+        user_id,
+        sent_at,
+        request_id,
+        message: { ...message, text },
+        reply_to: sealReplyTo(seal, id, reply_to),
+        reply: null,
         // Both runs would otherwise be found by the platform's id of the message.
         message_id: null,
         rerun: { turn_id, message_id, received_at },

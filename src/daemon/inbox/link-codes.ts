@@ -96,7 +96,11 @@ function toClaimant(message: IncomingMessage, { notices: { services } }: Arrivin
   const { platform, user_id, alias_id = null, locale = null, metadata, reply_to = {} } = message;
   const { user_name } = metadata;
   return {
-    ...{ platform, user_id, alias_id, locale, message_id: message.message_id ?? null },
+    platform,
+    user_id,
+    alias_id,
+    locale,
+    message_id: message.message_id ?? null,
     name: typeof user_name === 'string' && user_name !== '' ? user_name : null,
     reply_to: sealClaimantReplyTo(services.seal, { platform, user_id, reply_to }),
   };
@@ -153,7 +157,12 @@ function answer(
   asks: Pick<Parameters<typeof sendNotice>[1], 'question' | 'written_for'> = {},
 ): Promise<void> {
   return sendNotice(notices, {
-    ...{ platform, user_id, reply_to, text, link_code, message_id: message_id ?? null },
+    platform,
+    user_id,
+    reply_to,
+    text,
+    link_code,
+    message_id: message_id ?? null,
     ...asks,
   });
 }
@@ -258,7 +267,9 @@ async function asBound(
   const found = await findLink(services, plugin, user_id);
   if (found?.person !== code.person) return { outcome: 'gone', code };
   return {
-    ...{ outcome: 'bound', code, claims: claimsOfStoredToken(found.token) },
+    outcome: 'bound',
+    code,
+    claims: claimsOfStoredToken(found.token),
     expires_at: effectiveExpiry(found),
   };
 }
@@ -287,9 +298,14 @@ async function trace(
 ): Promise<void> {
   const at = services.clock.now();
   const record = {
-    ...{ turn_id: timeOrderedId(at), request_id, session_id: thread_id },
+    turn_id: timeOrderedId(at),
+    request_id,
+    session_id: thread_id,
     message_id: message_id ?? null,
-    ...{ platform: plugin.name, user_id, started_at: at, finished_at: at },
+    platform: plugin.name,
+    user_id,
+    started_at: at,
+    finished_at: at,
     outcome: line.verdict === 'ok' ? 'answered' : (line.reason ?? line.verdict),
     lines: [{ at, step: 'link-code', ...line }],
   };

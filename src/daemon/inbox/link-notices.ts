@@ -64,7 +64,11 @@ export async function noticeBound(
   const reply_to = claimantReplyTo(notices, claimant);
   if (reply_to === null) return;
   await sendNotice(notices, {
-    ...{ platform, user_id, reply_to, text, link_code: code_id },
+    platform,
+    user_id,
+    reply_to,
+    text,
+    link_code: code_id,
     message_id: message_id ?? `link-code:${code_id}`,
     ...(bound.outcome === 'bound' ? { written_for: bound.code.person } : {}),
   });

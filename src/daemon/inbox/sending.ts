@@ -265,9 +265,16 @@ export class Sending {
     };
     try {
       await store.traces.keep({
-        ...{ turn_id: id, request_id, session_id, message_id, platform },
+        turn_id: id,
+        request_id,
+        session_id,
+        message_id,
+        platform,
         user_id: message?.user_id ?? null,
-        ...{ started_at: began, finished_at, outcome: word, lines: [line] },
+        started_at: began,
+        finished_at,
+        outcome: word,
+        lines: [line],
       });
     } catch (error) {
       log.warn({ ...this.#attempt.about, err: error }, 'the trace of a delivery could not be stored');

@@ -88,10 +88,16 @@ export async function bindCode(
         ? standing.find((one) => one.alias?.person === person)?.alias?.alias
         : aliasKey(channel.name, alias_id);
     const bound = await store.linkCodes.bind({
-      ...{ code_id, seen: { token, confirmed_token } },
+      code_id,
+      seen: { token, confirmed_token },
       link: {
-        ...{ key, token: seal.close(raw, key), person, ttl_ms: LINK_TTL_MS },
-        ...{ how: 'code', name: claimant.name, origin: newest.claims },
+        key,
+        token: seal.close(raw, key),
+        person,
+        ttl_ms: LINK_TTL_MS,
+        how: 'code',
+        name: claimant.name,
+        origin: newest.claims,
         // Not the alias as it stands: the code proves that the user id is the person's, even if it was reassigned.
         ...(alias === undefined ? {} : { alias: { alias, person } }),
       },

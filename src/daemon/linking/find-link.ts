@@ -132,7 +132,13 @@ export async function listLinks(services: Lookup, person: PersonKey): Promise<Pe
     const claims = claimsOfStoredToken(token);
     return [
       {
-        ...{ id, platform, user_id, key, claims, name: link.name, made_at: link.made_at },
+        id,
+        platform,
+        user_id,
+        key,
+        claims,
+        name: link.name,
+        made_at: link.made_at,
         expires_at: effectiveExpiry(found),
       },
     ];

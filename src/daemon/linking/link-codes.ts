@@ -31,8 +31,12 @@ export async function createCode(
   const [code_hash] = codeHashes(seal, code);
   const sealed = seal.close(token, codeRecord(id));
   const made = await store.linkCodes.create({
-    ...{ code_id: id, code_hash, person },
-    ...{ token: sealed, origin: claimsOfStoredToken(token), ttl_ms: lifetime_ms },
+    code_id: id,
+    code_hash,
+    person,
+    token: sealed,
+    origin: claimsOfStoredToken(token),
+    ttl_ms: lifetime_ms,
   });
   if (made.outcome === 'created') return { id, code, expires_at: made.expires_at };
   const retryAfter = made.retry_after_ms / 1000;

@@ -63,7 +63,12 @@ export async function link(
     const isKept = standing.some((one) => one.key === key);
     const alias = isKept ? null : standing.find((one) => one.alias?.person === person)?.alias;
     const made = {
-      ...{ key, token: sealed, person, origin: verdict.claims, how, ttl_ms: LINK_TTL_MS },
+      key,
+      token: sealed,
+      person,
+      origin: verdict.claims,
+      how,
+      ttl_ms: LINK_TTL_MS,
       ...(alias ? { alias } : {}),
       isTold: how === 'operator' && replaced !== null,
     };

@@ -24,7 +24,8 @@ export const runAgent: Step<Runnable, Answered> = {
       line.reason = stopped ? 'stopped' : 'no_run_needed';
       return {
         ...withoutAgent(stopped ? [] : [settlement.notice], turn, null, services),
-        ...{ history: null, usage: null },
+        history: null,
+        usage: null,
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },
       };

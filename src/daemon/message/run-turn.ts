@@ -86,8 +86,13 @@ async function replay(
   turn.session_id = session_id;
   const question = confirmation ? { confirmation, stored: null } : null;
   const reply = {
-    ...{ turn_id: turn_id ?? null, session_id, response, question, receipts: receipts ?? null },
-    ...{ stopped: false, replayed: true },
+    turn_id: turn_id ?? null,
+    session_id,
+    response,
+    question,
+    receipts: receipts ?? null,
+    stopped: false,
+    replayed: true,
   };
   turn.outlet.started(session_id);
   const { events } = await turn.outlet.close({ answered: true, reply });

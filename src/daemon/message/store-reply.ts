@@ -59,7 +59,11 @@ export const storeReply: Step<Turn, Stored> = {
       reader: turn.reader,
     };
     const turnOfSession = storedTurn(turn, services, {
-      ...{ reply, stopped, usage, run_record, finished_at },
+      reply,
+      stopped,
+      usage,
+      run_record,
+      finished_at,
       receipt_lines: receiptLines(turn),
     });
     const complete = completeReply(turn, question);
@@ -94,7 +98,13 @@ export const storeReply: Step<Turn, Stored> = {
 function completeReply(turn: Arrived & Resolved & Answered, question: ReplyQuestion | null): CompleteReply {
   const { turn_id, session_id, reply, receipts, stopped, sign_in, principal } = turn;
   return {
-    ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
+    turn_id,
+    session_id,
+    response: reply,
+    question,
+    receipts,
+    stopped,
+    replayed: false,
     ...(principal.person === null ? {} : { written_for: principal.person }),
     ...(sign_in === null ? {} : { sign_in }),
   };

@@ -114,7 +114,9 @@ export class Reloader {
     return {
       ...NOTHING,
       outcome: isChanged ? 'changed' : 'unchanged',
-      ...{ changes, restart, warnings },
+      changes,
+      restart,
+      warnings,
       agent_digest: (isChanged ? after : before).services.agents.digest(),
     };
   }

@@ -86,7 +86,12 @@ export async function makeRevision(
     return {
       configuration,
       services: {
-        ...{ settings, tokens, logoutTokens, agents, texts, use: new UseCount() },
+        settings,
+        tokens,
+        logoutTokens,
+        agents,
+        texts,
+        use: new UseCount(),
         agent: last.runtime,
         tools: last.tools,
         memory: parts.memory,

@@ -159,7 +159,9 @@ export class LinkRenewer {
     }
     const asked = await askForToken(
       {
-        ...{ client: this.#client, tokens, timeoutMs },
+        client: this.#client,
+        tokens,
+        timeoutMs,
         ended: (status, seconds) => observer.downstreamEnded(SOURCE, status, seconds),
       },
       new Secret(token),

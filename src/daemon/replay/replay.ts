@@ -49,16 +49,30 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
   const { signal, deadline } = limit;
   const calls: ReplayedCall[] = [];
   const run = {
-    ...{ context: null, journal: null, confirmation: null, showPage: null, progress: () => {} },
-    ...{ access: registry.access, clock, limit, log, trace: new Trace(clock) },
+    context: null,
+    journal: null,
+    confirmation: null,
+    showPage: null,
+    progress: () => {},
+    access: registry.access,
+    clock,
+    limit,
+    log,
+    trace: new Trace(clock),
   };
   const tools = replayTools(recorded, { tools: registry.tools(), run, live_reads }, calls);
   const { state, ...given } = recorded.given;
   const used = { input_tokens: 0, output_tokens: 0 };
   const turn = {
     ...given,
-    ...{ session_id: 'replay', state: { value: state, set() {} }, tools, meter: meterInto(used) },
-    ...{ reportWrites() {}, signal, deadline, log },
+    session_id: 'replay',
+    state: { value: state, set() {} },
+    tools,
+    meter: meterInto(used),
+    reportWrites() {},
+    signal,
+    deadline,
+    log,
   };
   let answer = '';
   let failure: string | null = null;

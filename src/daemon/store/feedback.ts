@@ -170,8 +170,15 @@ function rate(
   const earlier = tx.get(FEEDBACK, turn_id)?.feedback.rating;
   tx.put(FEEDBACK, turn_id, {
     feedback: {
-      ...{ turn_id, rating, comment, request_id, session_id: session.session_id },
-      ...{ platform, user_id, person, rated_at: tx.now },
+      turn_id,
+      rating,
+      comment,
+      request_id,
+      session_id: session.session_id,
+      platform,
+      user_id,
+      person,
+      rated_at: tx.now,
     },
     session_tag,
     expires_at,

@@ -177,7 +177,11 @@ function keep(tx: Tx, recording: NewRecording, bounds: RecordingBounds): Recordi
   const slice = Math.floor(tx.now / length) * length;
   const head: Head = {
     ...known,
-    ...{ provisional, recorded_at: tx.now, bytes, slice, sealed_with: readMark(content) },
+    provisional,
+    recorded_at: tx.now,
+    bytes,
+    slice,
+    sealed_with: readMark(content),
     expires_at: tx.now + (provisional ? UNMARKED_MS : bounds.traceRetentionMs),
   };
   putRecording(tx, head, content);

@@ -175,7 +175,10 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
       if (same !== null) return same.record;
       const record: StreamRecord = {
         ...stream,
-        ...{ reader: null, state: 'waiting', stop_requested: false, last_event: 0 },
+        reader: null,
+        state: 'waiting',
+        stop_requested: false,
+        last_event: 0,
       };
       putStream(tx, { record, claim: null, expires_at: tx.now + stream.ttl_ms });
       return record;
@@ -201,8 +204,11 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
       const owner = claimant.owner ?? stored.record.owner;
       const record: StreamRecord = {
         ...stored.record,
-        ...{ state: 'running', token: null, start: startOfRun(stored.record.start) },
-        ...{ owner, reader: claimant.reader },
+        state: 'running',
+        token: null,
+        start: startOfRun(stored.record.start),
+        owner,
+        reader: claimant.reader,
       };
       putStream(tx, { record, claim, expires_at: null });
       appendEvents(tx, stream_id, first);

@@ -109,7 +109,9 @@ export class StreamOutlet implements Outlet {
     const { turn_id, session_id, response, question, receipts, stopped } = reply;
     const { stream_id } = this.#parts;
     const data = {
-      ...{ stream_id, session_id, response },
+      stream_id,
+      session_id,
+      response,
       ...(stopped ? { stopped: true as const } : {}),
       ...(turn_id === null ? {} : { metadata: { message_id: turn_id } }),
     };

@@ -24,8 +24,15 @@ export function digestRecord(tool: Tool): string {
   const { name, title, description, parameters, effect, credentials, confirm, summary, confirm_label } = tool;
   const digest = hashed([
     canonicalJson({
-      ...{ name, title, description, parameters },
-      ...{ effect, credentials, confirm, summary, confirm_label },
+      name,
+      title,
+      description,
+      parameters,
+      effect,
+      credentials,
+      confirm,
+      summary,
+      confirm_label,
     }),
     canonicalJson({ public: shown, bind, hide, idempotent, timeout_ms, definition, source }),
   ]);

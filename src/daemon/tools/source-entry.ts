@@ -127,7 +127,11 @@ export function readPolicy(
   const wanted = ofSource ?? (isApi ? byEffect : 'none');
   const { summary = null, bind = {}, hide = [] } = tool;
   return {
-    ...{ effect, summary, bind, hide, public: tool.public ?? [] },
+    effect,
+    summary,
+    bind,
+    hide,
+    public: tool.public ?? [],
     idempotent: tool.idempotent === true || tool.idempotency_header !== undefined,
     ...(tool.confirm_label === undefined ? {} : { confirm_label: tool.confirm_label }),
     credentials: tool.credentials ?? (wanted === 'user-or-default' ? byEffect : wanted),

@@ -51,7 +51,8 @@ export function createToolAccess(
   const clients = new WeakMap<object, Downstream>();
   const createClient = (baseUrl: string, name: string) => {
     return createDownstream({
-      ...{ baseUrl, timeoutMs },
+      baseUrl,
+      timeoutMs,
       ...(baseUrl === settings.API_BASE_URL ? {} : { system: `The system \`${name}\`` }),
       ended: (status, seconds) => observer.downstreamEnded(name, status, seconds),
     });
@@ -62,7 +63,13 @@ export function createToolAccess(
       ? null
       : createDefaultToken({ downstream: createClient(API_BASE_URL, API), email, password, clock });
   return {
-    ...{ settings, seal, marks, clock, log, observer, defaultToken },
+    settings,
+    seal,
+    marks,
+    clock,
+    log,
+    observer,
+    defaultToken,
     exchange: createTokenExchange({ clock, timeoutMs, observer }),
     getDownstream(name, target) {
       const client = clients.get(target) ?? createClient(target.base_url, name);

@@ -56,7 +56,10 @@ export const SETTLED: readonly QuestionState[] = [
 export function questionIn(data: EventData, name: string | null): Question {
   const { id, summary, expires_at, begins_at, actions, as } = data;
   return {
-    ...{ id: String(id), summary, actions, state: 'open' },
+    id: String(id),
+    summary,
+    actions,
+    state: 'open',
     expires_at: Date.parse(String(expires_at)) || Number.POSITIVE_INFINITY,
     begins_at: typeof begins_at === 'number' ? begins_at : null,
     // The service sends the e-mail address.

@@ -16,7 +16,9 @@ export function writeAnswer(transcript: Transcript, person: string | null): Writ
     tool(name, status, { title, credentials, sign_in_needed } = {}) {
       const entry = transcript.answer();
       noteTool(entry.tools, {
-        ...{ name, status, needs_sign_in: sign_in_needed === true },
+        name,
+        status,
+        needs_sign_in: sign_in_needed === true,
         title: typeof title === 'string' ? title : undefined,
       });
       // What a person's credentials showed is more than what the default credentials show.

@@ -64,7 +64,10 @@ export class Panel {
   ) {
     const rate: EntryActions['rate'] = (...of) => actions.rate(...of);
     this.#entryOptions = {
-      ...{ signIn, load, showsCredentials: credentials, rate: feedback ? rate : null },
+      signIn,
+      load,
+      showsCredentials: credentials,
+      rate: feedback ? rate : null,
       grown: () => {
         if (this.#following) this.#toEnd();
       },

@@ -88,11 +88,18 @@ export function askAtEnd(
     pending,
     expires_at,
     confirmation: {
-      ...{ id, summary: plainQuestion(questions), begins_at, actions },
+      id,
+      summary: plainQuestion(questions),
+      begins_at,
+      actions,
       ...(as === null ? {} : { as }),
     },
     stored: {
-      ...{ id, begins_at, actions, how: how.length, ...words },
+      id,
+      begins_at,
+      actions,
+      how: how.length,
+      ...words,
       ...(as_line === null ? {} : { as_line }),
     },
   };

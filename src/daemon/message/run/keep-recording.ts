@@ -36,14 +36,23 @@ async function store(turn: Turn, outcome: string, services: Services): Promise<v
   const run = recording.recorder.end({
     agent_digest: turn.agent_digest,
     ...(principal?.person ? { claims: stringsIn(principal.claims) } : {}),
-    ...{ turn_id, request_id, runtime: runtimeName(settings), reply: turn.reply ?? null, outcome, warnings },
+    turn_id,
+    request_id,
+    runtime: runtimeName(settings),
+    reply: turn.reply ?? null,
+    outcome,
+    warnings,
   });
   if (!run || !session || !principal) return;
   if (seal.marks.length === 0) throw new Error('there is no key to seal it with');
   const past = recording.history;
   const stored: NewRecording = {
-    ...{ turn_id, request_id, message_id: message.message_id ?? null, platform: message.platform },
-    ...{ session_id: session.session_id, session_tag: sessionTag(session) },
+    turn_id,
+    request_id,
+    message_id: message.message_id ?? null,
+    platform: message.platform,
+    session_id: session.session_id,
+    session_tag: sessionTag(session),
     turns: [turn_id, ...past.map((one) => one.turn_id)],
     users: unique([message.user_id, message.alias_id ?? null, ...past.map(({ user_id }) => user_id)]),
     persons: unique([principal.person, ...past.map(({ person }) => person)]),

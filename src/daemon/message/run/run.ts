@@ -84,7 +84,17 @@ export async function beginRun(
   const pages = new Map<string, ServerPage>();
   const sign_in = { needed: false };
   return {
-    ...{ limit, meter, recorder, history, taint, calls, state, journal, sign_in, desk, pages },
+    limit,
+    meter,
+    recorder,
+    history,
+    taint,
+    calls,
+    state,
+    journal,
+    sign_in,
+    desk,
+    pages,
     tools: {
       context: requestContext(turn, services, limit, taint),
       progress(progress) {

@@ -37,8 +37,12 @@ export const STORE_RECORDS = {
   ),
   RECORDINGS_MAX_BYTES: integer(
     {
-      ...{ min: 1_048_576, max: 1_099_511_627_776, default: 1_073_741_824, unit: 'bytes' },
-      ...{ shared: true, needed_for: ['store'] },
+      min: 1_048_576,
+      max: 1_099_511_627_776,
+      default: 1_073_741_824,
+      unit: 'bytes',
+      shared: true,
+      needed_for: ['store'],
     },
     'Space for the recordings of runs. Beyond it, the oldest are deleted. Recordings are kept for TRACE_RETENTION_DAYS.',
   ),

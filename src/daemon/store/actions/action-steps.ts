@@ -119,10 +119,20 @@ function start(tx: Tx, claims: RunClaims | null, action: NewAction, expires_at: 
   tx.put(ACTION, action.action_id, {
     action: {
       ...action,
-      ...{ state: 'started', principal: null, attempt: 1, status: null, answer: null },
-      ...{ asked_at: null, expires_at: null, created_at: tx.now, started_at: tx.now, finished_at: null },
+      state: 'started',
+      principal: null,
+      attempt: 1,
+      status: null,
+      answer: null,
+      asked_at: null,
+      expires_at: null,
+      created_at: tx.now,
+      started_at: tx.now,
+      finished_at: null,
     },
-    ...{ answer_ms: 0, serial: tx.serial(), expires_at },
+    answer_ms: 0,
+    serial: tx.serial(),
+    expires_at,
   });
   return { outcome: 'started' };
 }
@@ -132,8 +142,12 @@ function restart(tx: Tx, claims: RunClaims, action_id: string, attempt: number):
   const stored = tx.get(ACTION, action_id);
   if (stored?.action.attempt !== attempt || !isUnknown(stored.action)) return 'gone';
   change(tx, stored, {
-    ...{ state: 'started', attempt: attempt + 1, status: null, answer: null },
-    ...{ started_at: tx.now, finished_at: null },
+    state: 'started',
+    attempt: attempt + 1,
+    status: null,
+    answer: null,
+    started_at: tx.now,
+    finished_at: null,
   });
   return 'started';
 }

@@ -75,8 +75,16 @@ function close(tx: Tx, stored: StoredMessage): void {
   // The first part keeps the ids of both messages short: neither begins with the other.
   const id = `card_${message_id}`;
   storeMessage(tx, {
-    ...{ id, platform, user_id, reply_to, request_id, sent_at: tx.now },
-    ...{ queue: `${platform}/${id}`, session_id: null, message_id: null, message: null },
+    id,
+    platform,
+    user_id,
+    reply_to,
+    request_id,
+    sent_at: tx.now,
+    queue: `${platform}/${id}`,
+    session_id: null,
+    message_id: null,
+    message: null,
     // The text depends on the outcome at the time when it is sent.
     reply: '',
     closes: { message_id, sent_id: card.sent_id },

@@ -41,11 +41,16 @@ export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRe
     tx.put(ACTION, action.action_id, {
       action: {
         ...action,
-        ...{ state: 'pending', attempt: 0, status: null, answer: null, created_at: tx.now },
+        state: 'pending',
+        attempt: 0,
+        status: null,
+        answer: null,
+        created_at: tx.now,
         ...(asked_by === null
           ? { asked_at: tx.now, seen_replies: [{ at: tx.now, asks: true }], expires_at: tx.now + answer_ms }
           : { asked_at: null, expires_at: tx.now + unasked_ms }),
-        ...{ started_at: null, finished_at: null },
+        started_at: null,
+        finished_at: null,
       },
       ...(asked_by === null ? {} : { unsent_replies: [{ message_id: asked_by, asks: true }] }),
       answer_ms,

@@ -147,10 +147,19 @@ function received(message: NewInboxMessage, now: number): InboxMessage {
     ...message,
     state: message.reply === null ? 'waiting' : 'replied',
     received_at: now,
-    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0 },
-    ...{ text_stored_at: message.reply === null ? null : now, parts_sent: 0, interrupted: 0 },
+    attempts: 0,
+    passing: 0,
+    first_run_at: null,
+    sends: 0,
+    text_stored_at: message.reply === null ? null : now,
+    parts_sent: 0,
+    interrupted: 0,
     question: message.question ?? null,
-    ...{ next_attempt_at: now, notice: null, failure: null, notice_failure: null, ended_at: null },
+    next_attempt_at: now,
+    notice: null,
+    failure: null,
+    notice_failure: null,
+    ended_at: null,
   };
 }
 
@@ -205,8 +214,15 @@ function follow(tx: Tx, id: string, { message: first, expires_at }: StoredMessag
   const { state, attempts, passing, first_run_at, interrupted, next_attempt_at } = first;
   const { failure, notice_failure, ended_at } = first;
   const shared = {
-    ...{ state, attempts, passing, first_run_at, interrupted, next_attempt_at },
-    ...{ failure, notice_failure, ended_at },
+    state,
+    attempts,
+    passing,
+    first_run_at,
+    interrupted,
+    next_attempt_at,
+    failure,
+    notice_failure,
+    ended_at,
   };
   const { message } = stored;
   const isSame = Object.entries(shared).every(

@@ -140,9 +140,18 @@ function begunAnew(message: InboxMessage, now: number): InboxMessage {
   return {
     ...message,
     state: isReplied ? 'replied' : 'waiting',
-    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0, interrupted: 0 },
-    ...{ text_stored_at: isReplied ? now : null, parts_sent: isReplied ? message.parts_sent : 0 },
-    ...{ notice: null, failure: null, notice_failure: null, ended_at: null, next_attempt_at: now },
+    attempts: 0,
+    passing: 0,
+    first_run_at: null,
+    sends: 0,
+    interrupted: 0,
+    text_stored_at: isReplied ? now : null,
+    parts_sent: isReplied ? message.parts_sent : 0,
+    notice: null,
+    failure: null,
+    notice_failure: null,
+    ended_at: null,
+    next_attempt_at: now,
   };
 }
 

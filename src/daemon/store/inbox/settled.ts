@@ -64,8 +64,14 @@ export function replied(
 ): InboxMessage {
   return {
     ...message,
-    ...{ reply, question, state: 'replied', sends: 1, text_stored_at: now, parts_sent: 0 },
-    ...{ failure: null, interrupted: 0 },
+    reply,
+    question,
+    state: 'replied',
+    sends: 1,
+    text_stored_at: now,
+    parts_sent: 0,
+    failure: null,
+    interrupted: 0,
     ...(sign_in === undefined ? {} : { sign_in }),
     ...(written_for === undefined ? {} : { written_for }),
   };

@@ -263,15 +263,18 @@ function create(tx: Tx, { code_id, code_hash, person, token, origin, ttl_ms }: N
   const expires_at = tx.now + ttl_ms;
   if (origin !== undefined) noteSiteSession(tx, origin, expires_at);
   tx.put(LINK_CODE, code_id, {
-    ...{ code_id, code_hash, person, token, expires_at, created_at: tx.now },
-    ...{
-      state: 'waiting',
-      confirmed_token: null,
-      claimant: null,
-      sender_agreed: false,
-      answered_by: null,
-      asked_at: null,
-    },
+    code_id,
+    code_hash,
+    person,
+    token,
+    expires_at,
+    created_at: tx.now,
+    state: 'waiting',
+    confirmed_token: null,
+    claimant: null,
+    sender_agreed: false,
+    answered_by: null,
+    asked_at: null,
   });
   tx.put(CODE_HASH, code_hash, { code_id, expires_at: expires_at + KEPT_MS });
   tx.put(CODES_OF_PERSON, person, { code_id, times: [...times, tx.now] });

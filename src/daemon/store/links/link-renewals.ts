@@ -113,7 +113,10 @@ export function linkRenewalStore(kernel: Kernel): LinkRenewalStore {
       const failures = renewal.failures + 1;
       tx.put(LINK_RENEWAL, claim.key, {
         ...renewal,
-        ...{ failed, failures, claim: null, due_at: tx.now + wait_ms },
+        failed,
+        failures,
+        claim: null,
+        due_at: tx.now + wait_ms,
       });
     }),
     stop: step((tx, claim, reason) => {
@@ -195,7 +198,9 @@ function renew(tx: Tx, claim: RenewalClaim, { token, sent, origin, life }: Renew
   noteSiteSession(tx, origin, link.expires_at);
   tx.put(LINK_RENEWAL, claim.key, {
     ...newRenewal(tx, link, token, life, tx.now),
-    ...{ used_at: renewal.used_at, isIdle: renewal.isIdle, renewed_at: tx.now },
+    used_at: renewal.used_at,
+    isIdle: renewal.isIdle,
+    renewed_at: tx.now,
   });
   if (tx.get(REFUSAL, CLIENT) !== null) tx.delete(REFUSAL, CLIENT);
   return true;
@@ -220,9 +225,17 @@ function newRenewal(
 ): StoredRenewal {
   const begins = issued_at ?? stored_at;
   return {
-    ...{ key: link.key, about: hashOfToken(token), used_at: tx.now },
-    ...{ due_at: Math.ceil(begins + (expires_at - begins) * RENEW_AT), ends_at: expires_at },
-    ...{ renewed_at: null, failures: 0, failed: null, isOver: false, isIdle: false, claim: null },
+    key: link.key,
+    about: hashOfToken(token),
+    used_at: tx.now,
+    due_at: Math.ceil(begins + (expires_at - begins) * RENEW_AT),
+    ends_at: expires_at,
+    renewed_at: null,
+    failures: 0,
+    failed: null,
+    isOver: false,
+    isIdle: false,
+    claim: null,
     expires_at: link.expires_at,
   };
 }

@@ -153,7 +153,11 @@ export const LINK: Kind<StoredLink> = {
     keys: { glob: '*:jwt:*', exactly: /^[^:{]+:jwt:/ },
     text: ({ token }) => token,
     beside: ({ token, alias, person, how, name, made_at, expiry_notified }): BesideLink => ({
-      ...{ alias, person, how, name, made_at },
+      alias,
+      person,
+      how,
+      name,
+      made_at,
       notified: expiry_notified ? hashOfToken(token) : null,
     }),
     read(token, { key, ends_at, beside, now }) {
@@ -165,8 +169,12 @@ export const LINK: Kind<StoredLink> = {
 };
 
 const NOTHING_BESIDE = {
-  ...{ alias: null, person: '', notified: null },
-  ...{ how: 'token', name: null, made_at: null },
+  alias: null,
+  person: '',
+  notified: null,
+  how: 'token',
+  name: null,
+  made_at: null,
 };
 
 /** The channel and the user in a documented key. The name of a channel contains no colon. */
@@ -277,9 +285,18 @@ function storeNotice(tx: Tx, key: string, link_change: 'ended' | 'replaced'): vo
   // Random, as the owner of a claim is. An id that began with a dash would look like an option of a command.
   const id = `link-${tx.newOwner()}`;
   storeMessage(tx, {
-    ...{ id, platform, user_id, request_id: id, sent_at: tx.now },
-    ...{ queue: `${platform}/link ${user_id}`, session_id: null, message_id: null, message: null },
-    ...{ reply_to: {}, reply: '', link_change },
+    id,
+    platform,
+    user_id,
+    request_id: id,
+    sent_at: tx.now,
+    queue: `${platform}/link ${user_id}`,
+    session_id: null,
+    message_id: null,
+    message: null,
+    reply_to: {},
+    reply: '',
+    link_change,
     is_hint: true,
   });
 }
@@ -297,8 +314,15 @@ function putLink(
   tx.delete(ALIAS, `${platform}:${user_id}`);
   const leads = alias ?? (kept !== null && tx.get(ALIAS, kept.alias)?.key === key ? kept : null);
   tx.put(LINK, key, {
-    ...{ key, token, person, expires_at, expiry_notified: false },
-    ...{ alias: alias ?? kept, how, name, made_at: tx.now },
+    key,
+    token,
+    person,
+    expires_at,
+    expiry_notified: false,
+    alias: alias ?? kept,
+    how,
+    name,
+    made_at: tx.now,
   });
   if (origin !== undefined) noteSiteSession(tx, origin, expires_at);
   answerQuestion(tx, { key, person, by_operator: how === 'operator' }, found?.person ?? null);

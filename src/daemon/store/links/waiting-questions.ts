@@ -87,8 +87,13 @@ export function keepQuestion(
   const isOlder = other !== null && other.message.rerun.received_at > message.rerun.received_at;
   if (session === undefined || isOlder || deleted_by.includes(link_key)) return;
   tx.put(WAITING_QUESTION, link_key, {
-    ...{ link_key, message, unlinked_at, session_tag, session_created_at: session.created_at },
-    ...{ in_group: message.message?.shared === true, is_moved: false },
+    link_key,
+    message,
+    unlinked_at,
+    session_tag,
+    session_created_at: session.created_at,
+    in_group: message.message?.shared === true,
+    is_moved: false,
     expires_at: tx.now + ttl_ms,
   });
 }

@@ -168,8 +168,16 @@ export class TurnJournal implements CallJournal {
     // `known`: another run of the message has started this write, so that run has replaced this one.
     if (outcome !== 'started') return 'lost';
     this.#known.writes.set(action_id, {
-      ...{ action_id, tool: call.tool.name, summary, is_shown: true, is_confirmed: false },
-      ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
+      action_id,
+      tool: call.tool.name,
+      summary,
+      is_shown: true,
+      is_confirmed: false,
+      state: 'started',
+      attempt: 1,
+      status: null,
+      answer: null,
+      is_being_sent: true,
       at: this.#parts.clock.now(),
     });
     return 'started';

@@ -26,7 +26,11 @@ const MAX_MESSAGE_CHARACTERS = 1_000;
 export function createModuleTool(definition: ToolDefinition, source: ToolSourceInfo): Tool {
   const { name, title = null, description, parameters, effect } = definition;
   return {
-    ...{ name, title, description, parameters, source },
+    name,
+    title,
+    description,
+    parameters,
+    source,
     ...readPolicy({}, definition, effect, true),
     send: (args, call) => callModule(definition, args, call),
   };
@@ -68,7 +72,8 @@ function withoutAnswers(error: unknown, refusals: readonly ApiError[], depth = 0
   if (!(error instanceof Error)) return hide(String(error));
   const { name, message, stack = '', cause } = error;
   return Object.assign(new Error(hide(message)), error, {
-    ...{ name, stack: hide(stack) },
+    name,
+    stack: hide(stack),
     ...(cause === undefined ? {} : { cause: withoutAnswers(cause, refusals, depth + 1) }),
   });
 }

@@ -40,7 +40,10 @@ export function readSourcePolicy(
   const form = credential ?? BEARER;
   const credentials = readCredentials(node, destination, tools, { headers, byDefault, form });
   return withoutAbsent<SourcePolicy>({
-    ...{ headers, credentials, credential, exchange },
+    headers,
+    credentials,
+    credential,
+    exchange,
     secrets: listedSecrets(secrets),
   });
 }

@@ -18,7 +18,10 @@ export function secretsOfSources(file: StructuredValue | undefined, taken: reado
   return [...new Set(names.filter((name) => typeof name === 'string'))]
     .filter((name) => SECRET_NAME.test(name) && !taken.includes(name))
     .map((name) => ({
-      ...{ name, kind: 'string', secret: true, reload: true },
+      name,
+      kind: 'string',
+      secret: true,
+      reload: true,
       sentence: 'A secret of a source of tools.',
     }));
 }

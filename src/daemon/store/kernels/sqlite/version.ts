@@ -42,7 +42,10 @@ export interface Version {
 }
 
 export const NO_ITEMS: List = {
-  ...{ last: null, count: 0, bytes: 0, added: [] },
+  last: null,
+  count: 0,
+  bytes: 0,
+  added: [],
   tail: { start: 0, items: [], bytes: 0 },
 };
 /** No more bytes than this of a list are kept in memory. */
