@@ -12,23 +12,21 @@ export interface Member {
   readonly isStep: boolean;
   /** Whether its result was given before the commit. */
   isAnswered: boolean;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
+  /** Settles with its result. */
+  readonly done: PromiseWithResolvers<unknown>;
   told: SqliteTx['told'];
 }
 
-/** A promise that the member settles. */
-export function settledBy(member: Member): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    member.resolve = resolve;
-    member.reject = reject;
-  });
-}
-
 export function createMember(isStep: boolean, run: () => void): Member {
-  const nobody = () => undefined;
-  const since = performance.now();
-  return { since, run, outcome: null, isStep, isAnswered: false, resolve: nobody, reject: nobody, told: [] };
+  return {
+    since: performance.now(),
+    run,
+    outcome: null,
+    isStep,
+    isAnswered: false,
+    done: Promise.withResolvers(),
+    told: [],
+  };
 }
 
 /** How long a lazy step waits for the commit of another step, ms. */

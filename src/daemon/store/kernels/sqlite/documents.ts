@@ -56,6 +56,15 @@ interface Undo {
   wasDirty: boolean;
 }
 
+/** A position in the changes that can be undone. */
+export interface Mark {
+  readonly changes: number;
+  readonly drops: number;
+}
+
+/** Before all changes. */
+export const NO_CHANGES: Mark = { changes: 0, drops: 0 };
+
 /** A document that a scan finds. */
 export interface Scanned {
   key: string;
@@ -239,7 +248,7 @@ export class Documents {
    * Ends a run: from now on, nobody else has a part of the documents that it has put.
    * @returns those that differ from what they were before
    */
-  finishSince([changes]: readonly [changes: number, drops: number]): Set<Entry> {
+  finishSince({ changes }: Mark): Set<Entry> {
     const changed = new Set<Entry>();
     for (const { entry, version: before, wasDirty } of this.#undo.slice(changes)) {
       if (entry.version?.text === '') this.#own(entry.shelf, entry.version);
@@ -263,12 +272,12 @@ export class Documents {
   }
 
   /** The position of the next change, for `undoTo`. */
-  get mark(): readonly [changes: number, drops: number] {
-    return [this.#undo.length, this.drops.length];
+  get mark(): Mark {
+    return { changes: this.#undo.length, drops: this.drops.length };
   }
 
   /** Whether a change since the mark is on top of one that is not committed, so that undoing that one undoes both. */
-  isOnUncommitted([changes]: readonly [changes: number, drops: number]): boolean {
+  isOnUncommitted({ changes }: Mark): boolean {
     const seen = new Set<Entry>();
     return this.#undo.slice(changes).some(({ entry, wasDirty }) => {
       const isFirst = !seen.has(entry);
@@ -278,14 +287,14 @@ export class Documents {
   }
 
   /** The changes since the mark are only in memory, and are never undone. */
-  keepSince([changes]: readonly [changes: number, drops: number]): void {
+  keepSince({ changes }: Mark): void {
     for (const { entry } of this.#undo.splice(changes)) {
       entry.isDirty = false;
       this.dirty.delete(entry);
     }
   }
 
-  undoTo([changes, drops]: readonly [changes: number, drops: number]): void {
+  undoTo({ changes, drops }: Mark): void {
     this.drops.length = drops;
     while (this.#undo.length > changes) {
       const { entry, version, wasDirty } = this.#undo.pop() as Undo;
@@ -324,7 +333,8 @@ export class Documents {
   leaveJournal(entry: Entry, stored: StoredRow | null): void {
     entry.row = 0;
     entry.stored = stored;
-    const { name, shelf } = { name: entry.version?.name ?? null, shelf: entry.shelf };
+    const { shelf } = entry;
+    const name = entry.version?.name ?? null;
     if (name !== null && shelf.indexes !== null)
       for (const place of listPlaces(entry, entry.version))
         if (place.index === name) removePlace(shelf.indexes, place);
@@ -349,7 +359,7 @@ export class Documents {
   /** Undoes all changes, and forgets everything that is on disk. */
   reset(): void {
     this.table.forget();
-    this.undoTo([0, 0]);
+    this.undoTo(NO_CHANGES);
     this.settle();
     for (const shelf of this.#shelves.values()) {
       for (const entry of shelf.entries.values())

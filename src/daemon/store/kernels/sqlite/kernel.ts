@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as wait } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../../errors.ts';
 import type { Clock } from '../../../time/clock.ts';
@@ -7,9 +7,9 @@ import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { Checkpoints } from './checkpoints.ts';
-import { CommitSchedule, createMember, type Member, settledBy } from './commit-schedule.ts';
+import { CommitSchedule, createMember, type Member } from './commit-schedule.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { Documents, type Scanned } from './documents.ts';
+import { Documents, NO_CHANGES, type Scanned } from './documents.ts';
 import { Journal, type JournalBounds } from './journal.ts';
 import { OUTDATED, Reads } from './reads.ts';
 import { Records } from './records.ts';
@@ -138,14 +138,13 @@ export class SqliteKernel implements Kernel {
       run.tx = null;
       member.outcome = null;
     };
-    const promise = settledBy(member);
     try {
       if (this.#isTogether) member.run();
       else this.#runNow(member.run, waitsForCommit, undo);
     } catch (error) {
       if (isBusy(error)) this.#add(member);
-      else member.reject(asStoreFailure(error));
-      return promise as Promise<R>;
+      else member.done.reject(asStoreFailure(error));
+      return member.done.promise as Promise<R>;
     }
     if (this.#isTogether) this.#answer(member);
     else if (isKept()) {
@@ -157,7 +156,7 @@ export class SqliteKernel implements Kernel {
       this.#waiting.push(member);
       this.#schedule.lazily();
     } else this.#add(member);
-    return promise as Promise<R>;
+    return member.done.promise as Promise<R>;
   }
 
   async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
@@ -173,7 +172,7 @@ export class SqliteKernel implements Kernel {
       const some = [...ids.subarray(from, from + SCANNED)];
       const found = await this.read(() => this.documents.inRows(shelf, some));
       yield* found.filter(({ key }) => !known.has(key)).flatMap(entryOf);
-      await nextTurn();
+      await immediate();
     }
   }
 
@@ -184,7 +183,7 @@ export class SqliteKernel implements Kernel {
       this.read(() => this.documents.table.positions(name, after, POSITIONS));
     for (let slice = await next(null); slice.length > 0; slice = await next(slice.at(-1) ?? null)) {
       for (const { id } of slice) ids.push(id);
-      await nextTurn();
+      await immediate();
     }
     return Float64Array.from(ids).sort();
   }
@@ -210,14 +209,13 @@ export class SqliteKernel implements Kernel {
   write<R>(work: () => R): Promise<R> {
     if (this.#isClosed) return Promise.reject(closed());
     const member = createMember(false, () => {
-      member.outcome = this.#apart(work);
+      member.outcome = this.#inSavepoint(work);
     });
-    const promise = settledBy(member);
     if (this.#isTogether) {
       member.run();
       this.#answer(member);
     } else this.#add(member);
-    return promise as Promise<R>;
+    return member.done.promise as Promise<R>;
   }
 
   /** Reads now, as `retrying` does. */
@@ -241,7 +239,7 @@ export class SqliteKernel implements Kernel {
       this.documents.committed();
       this.#isTogether = false;
       // Whoever continues looks anew for what was written.
-      await nextTurn();
+      await immediate();
       return result;
     } catch (error) {
       this.#forget();
@@ -254,9 +252,9 @@ export class SqliteKernel implements Kernel {
   /** Stores the waiting steps, and those that follow from them at once. Later steps are rejected. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    await nextTurn();
+    await immediate();
     await this.#commitAll();
-    await nextTurn();
+    await immediate();
     this.#isClosed = true;
     await this.#commitAll();
     this.#reads.end();
@@ -275,7 +273,7 @@ export class SqliteKernel implements Kernel {
   }
 
   /** Works on the database while it reads nothing: some changes of the file are impossible within a transaction. */
-  apart<R>(work: () => R): R {
+  withoutReading<R>(work: () => R): R {
     this.#reads.end();
     return work();
   }
@@ -332,21 +330,21 @@ export class SqliteKernel implements Kernel {
   }
 
   #undoSteps(): void {
-    this.documents.undoTo([0, 0]);
+    this.documents.undoTo(NO_CHANGES);
     this.records.logged.length = 0;
     for (const member of this.#waiting) member.outcome = null;
   }
 
   #answer(member: Member): void {
-    const { outcome, told, resolve, reject, isAnswered } = member;
+    const { outcome, told, done, isAnswered } = member;
     if (isAnswered || outcome === null) return;
     member.isAnswered = true;
     if ('error' in outcome) {
-      reject(outcome.error);
+      done.reject(outcome.error);
       return;
     }
     for (const [channel, heard] of told) this.#listeners.emit(channel, ...heard);
-    resolve(outcome.value);
+    done.resolve(outcome.value);
   }
 
   #add(member: Member): void {
@@ -371,7 +369,7 @@ export class SqliteKernel implements Kernel {
     const members = this.#waiting;
     this.#waiting = [];
     for (const member of members) this.#answer(member);
-    this.apart(() => {
+    this.withoutReading(() => {
       this.#space?.afterCommit();
       this.#checkpoints?.afterCommit();
     });
@@ -391,7 +389,7 @@ export class SqliteKernel implements Kernel {
     this.#reads.seen = null;
     this.#waiting = this.#waiting.filter((member) => !refused.includes(member));
     const failure = new StoreUnavailable(error);
-    for (const { reject } of refused) reject(failure);
+    for (const { done } of refused) done.reject(failure);
   }
 
   #storeWithRoom(): void {
@@ -469,7 +467,7 @@ export class SqliteKernel implements Kernel {
   }
 
   /** Within a transaction: a change that fails alone. @throws a failure of the environment. */
-  #apart(work: () => unknown): { value: unknown } | { error: unknown } {
+  #inSavepoint(work: () => unknown): { value: unknown } | { error: unknown } {
     this.#db.exec('SAVEPOINT change');
     try {
       const value = work();

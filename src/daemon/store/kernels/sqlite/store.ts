@@ -145,7 +145,7 @@ function storeOn(
         return {
           examine: () => retrying(() => findDamages(db)),
           sweep: () => sweeps.run(),
-          backup: (file) => retrying(() => kernel.apart(() => copyTo(db, file))),
+          backup: (file) => retrying(() => kernel.withoutReading(() => copyTo(db, file))),
           lastBackupAt: () => lastBackupAt(db),
         };
       },
@@ -163,7 +163,7 @@ function storeOn(
           kernel.journal.scrub(now);
           for (const ring of allRings) kernel.records.sweep(ring, now, Number.MAX_SAFE_INTEGER);
         });
-        await kernel.apart(() => scrub(db));
+        await kernel.withoutReading(() => scrub(db));
       },
       forgetMemories: (key) => memories.forget({ key, alias: null }, 'all'),
     },

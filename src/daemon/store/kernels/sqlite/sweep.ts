@@ -65,11 +65,11 @@ export class Sweep {
     const deleted = await this.#deleteExpired();
     const short = this.#isShortOfSpace();
     // Each batch makes the log longer, so on a full disk the log is emptied after each batch.
-    if (short) await retrying(() => kernel.apart(() => space.emptyLog()));
+    if (short) await retrying(() => kernel.withoutReading(() => space.emptyLog()));
     if (deleted > 0) return deleted;
     const returned = await kernel.write(() => returnFreePages(db, short ? 0 : SPARE_PAGES));
-    await kernel.apart(() => checkpoints?.shorten());
-    await retrying(() => kernel.apart(() => space.emptyLog()));
+    await kernel.withoutReading(() => checkpoints?.shorten());
+    await retrying(() => kernel.withoutReading(() => space.emptyLog()));
     volume.askAgain();
     if (returned > 0) return returned;
     await this.#makeReserve();
@@ -91,7 +91,7 @@ export class Sweep {
         if (!isOutOfSpace(error) || bite === 1) throw error;
         if (attempt === 1) reserve?.giveUp();
         if (attempt > 1) bite = Math.ceil(bite / 4);
-        await retrying(() => kernel.apart(() => emptyLog(db))).catch(passOverLackOfSpace);
+        await retrying(() => kernel.withoutReading(() => emptyLog(db))).catch(passOverLackOfSpace);
       }
     }
   }

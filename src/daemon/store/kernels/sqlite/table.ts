@@ -75,80 +75,65 @@ export class Table {
   readonly #beforeRead: () => void;
   /** By kind. */
   readonly #filters = new Map<string, KeyFilter>();
-  readonly #find;
-  readonly #hashes;
-  readonly #live;
-  readonly #named;
-  readonly #positions;
-  readonly #rows;
-  readonly #items;
-  readonly #add;
-  readonly #put;
-  readonly #change;
-  readonly #remove;
-  readonly #expired;
-  readonly #hasten;
-  readonly #postpone;
-  readonly #insertItems;
-  readonly #deleteItems;
+  readonly #statements;
 
   /** @param beforeRead is called before the tables are read. */
   constructor(db: Database.Database, beforeRead: () => void) {
     this.#beforeRead = beforeRead;
-    this.#find = db.prepare<[string, number, string], DocumentRow>(
-      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_by_key WHERE kind = ? AND key_hash = ? AND key = ?`,
-    );
-    this.#hashes = db
-      .prepare<[number, number, number], number>(
-        `SELECT key_hash FROM docs INDEXED BY docs_by_key
-         WHERE key_hash >= ? AND key_hash < ? ORDER BY key_hash LIMIT ?`,
-      )
-      .pluck();
-    this.#live = db.prepare<[string], DocumentRow>(
-      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_live WHERE kind = ? AND live = 1`,
-    );
-    this.#named = db
-      .prepare<[number, string, string], string>(
-        'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
-      )
-      .pluck();
-    this.#positions = db.prepare<[number, number, number, number], Position>(
-      `SELECT key_hash AS hash, id FROM docs INDEXED BY docs_by_key
-       WHERE (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
-    );
-    this.#rows = db.prepare<[string, string], DocumentRow>(
-      `SELECT ${COLUMNS} FROM docs WHERE id IN (SELECT value FROM json_each(?)) AND kind = ?`,
-    );
-    this.#items = db.prepare<[number], { previous: number | null; start: number; items: string }>(
-      'SELECT previous, start, items FROM items WHERE id = ?',
-    );
-    this.#add = db.prepare<unknown[]>(
-      `INSERT INTO docs (kind, key, key_hash, live, name, name_hash, client, expires_at, look_at, last_item, items,
-         item_bytes, doc)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#put = db.prepare<unknown[]>(
-      `UPDATE docs SET live = ?, name = ?, name_hash = ?, client = ?, expires_at = ?, look_at = ?, last_item = ?,
-         items = ?, item_bytes = ?, doc = ? WHERE id = ? AND kind = ? AND key = ?`,
-    );
-    this.#change = db.prepare<unknown[]>(
-      `UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ?
-       WHERE id = ? AND kind = ? AND key = ?`,
-    );
-    this.#remove = db.prepare<[number, string, string]>(
-      'DELETE FROM docs WHERE id = ? AND kind = ? AND key = ?',
-    );
-    this.#expired = db.prepare<[number, number], ExpiredRow>(
-      'SELECT id, kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?',
-    );
-    this.#hasten = db.prepare<[number]>('UPDATE docs SET look_at = expires_at WHERE expires_at <= ?');
-    this.#postpone = db.prepare<[number, number]>('UPDATE docs SET look_at = ? WHERE id = ?');
-    this.#insertItems = db.prepare<[number | null, number, string]>(
-      'INSERT INTO items (previous, start, items) VALUES (?, ?, ?)',
-    );
-    this.#deleteItems = db
-      .prepare<[number], number | null>('DELETE FROM items WHERE id = ? RETURNING previous')
-      .pluck();
+    this.#statements = {
+      find: db.prepare<[string, number, string], DocumentRow>(
+        `SELECT ${COLUMNS} FROM docs INDEXED BY docs_by_key WHERE kind = ? AND key_hash = ? AND key = ?`,
+      ),
+      hashes: db
+        .prepare<[number, number, number], number>(
+          `SELECT key_hash FROM docs INDEXED BY docs_by_key
+           WHERE key_hash >= ? AND key_hash < ? ORDER BY key_hash LIMIT ?`,
+        )
+        .pluck(),
+      live: db.prepare<[string], DocumentRow>(
+        `SELECT ${COLUMNS} FROM docs INDEXED BY docs_live WHERE kind = ? AND live = 1`,
+      ),
+      named: db
+        .prepare<[number, string, string], string>(
+          'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
+        )
+        .pluck(),
+      positions: db.prepare<[number, number, number, number], Position>(
+        `SELECT key_hash AS hash, id FROM docs INDEXED BY docs_by_key
+         WHERE (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
+      ),
+      rows: db.prepare<[string, string], DocumentRow>(
+        `SELECT ${COLUMNS} FROM docs WHERE id IN (SELECT value FROM json_each(?)) AND kind = ?`,
+      ),
+      items: db.prepare<[number], { previous: number | null; start: number; items: string }>(
+        'SELECT previous, start, items FROM items WHERE id = ?',
+      ),
+      add: db.prepare<unknown[]>(
+        `INSERT INTO docs (kind, key, key_hash, live, name, name_hash, client, expires_at, look_at, last_item, items,
+           item_bytes, doc)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ),
+      put: db.prepare<unknown[]>(
+        `UPDATE docs SET live = ?, name = ?, name_hash = ?, client = ?, expires_at = ?, look_at = ?, last_item = ?,
+           items = ?, item_bytes = ?, doc = ? WHERE id = ? AND kind = ? AND key = ?`,
+      ),
+      change: db.prepare<unknown[]>(
+        `UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ?
+         WHERE id = ? AND kind = ? AND key = ?`,
+      ),
+      remove: db.prepare<[number, string, string]>('DELETE FROM docs WHERE id = ? AND kind = ? AND key = ?'),
+      expired: db.prepare<[number, number], ExpiredRow>(
+        'SELECT id, kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?',
+      ),
+      hasten: db.prepare<[number]>('UPDATE docs SET look_at = expires_at WHERE expires_at <= ?'),
+      postpone: db.prepare<[number, number]>('UPDATE docs SET look_at = ? WHERE id = ?'),
+      insertItems: db.prepare<[number | null, number, string]>(
+        'INSERT INTO items (previous, start, items) VALUES (?, ?, ?)',
+      ),
+      deleteItems: db
+        .prepare<[number], number | null>('DELETE FROM items WHERE id = ? RETURNING previous')
+        .pluck(),
+    };
   }
 
   /** Another process may have written. */
@@ -165,7 +150,7 @@ export class Table {
   find(kind: string, key: string, hash: number): DocumentRow | undefined {
     if (!this.#filter(kind).mayHave(hash)) return undefined;
     this.#beforeRead();
-    return this.#find.get(kind, hash, key);
+    return this.#statements.find.get(kind, hash, key);
   }
 
   #filter(kind: string): KeyFilter {
@@ -174,7 +159,7 @@ export class Table {
       const first = firstHash(kind);
       filter = new KeyFilter(first, (from, limit) => {
         this.#beforeRead();
-        return this.#hashes.all(from, first + KEYS, limit);
+        return this.#statements.hashes.all(from, first + KEYS, limit);
       });
       this.#filters.set(kind, filter);
     }
@@ -184,13 +169,13 @@ export class Table {
   /** The documents with places in ordered indexes. */
   live(kind: string): DocumentRow[] {
     this.#beforeRead();
-    return this.#live.all(kind);
+    return this.#statements.live.all(kind);
   }
 
   /** The keys of the documents with this name. */
   named(kind: string, name: string): string[] {
     this.#beforeRead();
-    return this.#named.all(hashOf(kind, name), kind, name);
+    return this.#statements.named.all(hashOf(kind, name), kind, name);
   }
 
   /**
@@ -200,19 +185,19 @@ export class Table {
   positions(kind: string, after: Position | null, limit: number): Position[] {
     this.#beforeRead();
     const first = firstHash(kind);
-    return this.#positions.all(after?.hash ?? first - 1, after?.id ?? 0, first + KEYS, limit);
+    return this.#statements.positions.all(after?.hash ?? first - 1, after?.id ?? 0, first + KEYS, limit);
   }
 
   /** The documents of a kind in these rows, in the order of the rows if the ids are. */
   rows(kind: string, ids: readonly number[]): DocumentRow[] {
     this.#beforeRead();
-    return this.#rows.all(JSON.stringify(ids), kind);
+    return this.#statements.rows.all(JSON.stringify(ids), kind);
   }
 
   /** The row of a list. */
   items(id: number): { previous: number | null; start: number; items: string } {
     this.#beforeRead();
-    const row = this.#items.get(id);
+    const row = this.#statements.items.get(id);
     if (row === undefined) throw new Error('a row of a list is missing');
     return row;
   }
@@ -228,48 +213,48 @@ export class Table {
     const content = [list.last, list.count, list.bytes, text];
     const row = stored && [stored.id, kind, key];
     if (stored && row && hasSamePlaces(stored, version)) {
-      if (this.#change.run(expires_at, ...content, ...row).changes > 0) return stored;
+      if (this.#statements.change.run(expires_at, ...content, ...row).changes > 0) return stored;
     }
     const name_hash = name === null ? null : hashOf(kind, name);
     const places = [isLive ? 1 : null, name, name_hash, client, expires_at, expires_at];
     let id = stored?.id ?? 0;
     // The row is missing if another process has deleted it.
-    if (!row || this.#put.run(...places, ...content, ...row).changes === 0) {
-      id = Number(this.#add.run(kind, key, hash, ...places, ...content).lastInsertRowid);
+    if (!row || this.#statements.put.run(...places, ...content, ...row).changes === 0) {
+      id = Number(this.#statements.add.run(kind, key, hash, ...places, ...content).lastInsertRowid);
       this.#filters.get(kind)?.add(hash);
     }
     return { id, isLive, name, client, look_at: expires_at };
   }
 
   remove(id: number, kind: string, key: string): void {
-    this.#remove.run(id, kind, key);
+    this.#statements.remove.run(id, kind, key);
   }
 
   /** Documents that the sweeper should look at now. */
   expired(now: number, limit: number): ExpiredRow[] {
-    return this.#expired.all(now, limit);
+    return this.#statements.expired.all(now, limit);
   }
 
   /** Lets the sweeper look at all documents that have expired. */
   hasten(now: number): void {
-    this.#hasten.run(now);
+    this.#statements.hasten.run(now);
   }
 
   /** The sweeper looks at a document later. */
   postpone(id: number, look_at: number): void {
-    this.#postpone.run(look_at, id);
+    this.#statements.postpone.run(look_at, id);
   }
 
   /** Adds a row to a list. @returns its id. */
   insertItems(previous: number | null, start: number, items: string): number {
-    return Number(this.#insertItems.run(previous, start, items).lastInsertRowid);
+    return Number(this.#statements.insertItems.run(previous, start, items).lastInsertRowid);
   }
 
   /** Deletes the rows of a list. @returns how many. */
   dropItems(last: number | null): number {
     let dropped = 0;
     for (let at: number | null | undefined = last; at !== null && at !== undefined; dropped++)
-      at = this.#deleteItems.get(at);
+      at = this.#statements.deleteItems.get(at);
     return dropped;
   }
 }

@@ -147,7 +147,7 @@ export class SqliteTx implements Tx {
   finish(isAwaited: boolean): boolean {
     const { documents, records } = this.#parts;
     const changed = documents.finishSince(this.#mark);
-    let isWritten = records.logged.length > this.#logged || documents.drops.length > this.#mark[1];
+    let isWritten = records.logged.length > this.#logged || documents.drops.length > this.#mark.drops;
     for (const { shelf } of changed) isWritten ||= !documents.isVolatile(shelf);
     if (isWritten && isAwaited) for (const entry of changed) documents.awaited.add(entry);
     return isWritten;
