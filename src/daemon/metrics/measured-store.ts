@@ -75,8 +75,13 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
   return { ...withMeasured(store, MEASURED), ...Object.fromEntries(ports) };
 }
 
+/** The names of a port's methods. A port that is an object of a class, such as the memories, inherits them. */
 function methodNames(port: object): string[] {
-  return Object.keys(port).filter((name) => typeof Reflect.get(port, name) === 'function');
+  const inherited: object = Object.getPrototypeOf(port);
+  const ofClass = inherited === Object.prototype ? [] : Object.getOwnPropertyNames(inherited);
+  return [...Object.keys(port), ...ofClass].filter(
+    (name) => name !== 'constructor' && typeof Reflect.get(port, name) === 'function',
+  );
 }
 
 /** Ports for administration, and those that only probes and regular jobs call: their methods are not measured. */

@@ -266,18 +266,16 @@ describe('a measured store', () => {
   });
 
   it('times each operation and counts outages, but otherwise behaves like the store', async () => {
-    const sessions = {
-      found: 'found',
-      async find() {
-        return this.found;
-      },
+    class Sessions {
+      #found = 'found';
+      find = async () => this.#found;
       async claim() {
         throw new StoreUnavailable(new Error('ENOSPC'));
-      },
-    };
+      }
+    }
     const store = {
       description: 'test',
-      sessions,
+      sessions: new Sessions(),
       memories: { find: async () => null },
       commitTurn: async () => 'committed',
     } as unknown as Store;
