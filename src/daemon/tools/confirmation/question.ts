@@ -188,7 +188,7 @@ function listLeaves(
 }
 
 /** The words of a question beside its actions. */
-export type QuestionWords = Pick<ReplyConfirmation, 'heading' | 'confirm' | 'decline' | 'part_line'> & {
+type QuestionWords = Pick<ReplyConfirmation, 'heading' | 'confirm' | 'decline' | 'part_line'> & {
   /** Its end: how to answer it in words. Buttons take its place. */
   how: string;
 };
