@@ -254,7 +254,9 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
           jwt_context: { ...{ has_jwt: true, user_id: 'a', email: 'e', token: 'context', token_exp: '' } },
         },
       });
-      await underClaim(test.store, 'a', (held) => sessions.save(held, session, 'new', of('talker', 's5')));
+      // Issuers may write a time with a fraction.
+      const fraction = { ...of('talker', 's5'), exp: exp + 0.123_456 };
+      await underClaim(test.store, 'a', (held) => sessions.save(held, session, 'new', fraction));
       expect(await tokensOf('s5')).toEqual(['context']);
       const one = { token: 'one', ttl_ms: 30 * 24 * 3_600_000 };
       for (const sub of Array.from({ length: PERSONS_MAX }, (_, n) => `p${n}`))

@@ -111,7 +111,7 @@ export function sessionStore(kernel: Kernel): SessionStore {
     save: step((tx, claim, session, as, token = null) => {
       if (!holdsSession(tx, claim)) return 'lost';
       expectTag(session, claim.session_tag);
-      if (token !== null) noteSiteSession(tx, token, token.exp * 1000);
+      if (token !== null) noteSiteSession(tx, token, Math.floor(token.exp * 1000));
       if (as === 'changed') {
         const stored = tx.get(SESSION, claim.session_tag);
         if (stored === null) return 'ended';
