@@ -1,5 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../../src/daemon/identity/identity.ts';
+import {
+  type MemoryOwner,
+  ownerOfPerson,
+  ownerOnPlatform,
+  personKey,
+} from '../../src/daemon/identity/identity.ts';
 import type { MemoryStore } from '../../src/daemon/store/memories/memories.ts';
 import { ada, bob } from './fixtures.ts';
 
@@ -83,6 +89,19 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       const [kept] = await memories.list(ADA);
       expect(kept).toMatchObject({ text: 'I like tea', tainted: false });
       expect(kept?.used_at).toBe(kept?.created_at);
+    });
+
+    it('keeps the memories of an owner with a key of any length and content', async () => {
+      // Random, because a database may compress a long key.
+      const sub = randomBytes(3000).toString('base64');
+      for (const owner of [`${sub}1`, `${sub}2`, '\0', '\ud800'].map((one) =>
+        ownerOfPerson(personKey({ sub: one })),
+      )) {
+        const tea = await add('I like tea', owner);
+        expect(await memories.list(owner)).toEqual([tea]);
+        expect(await found('tea', owner)).toEqual(['I like tea']);
+        expect(await memories.forget(owner, 'all')).toBe(1);
+      }
     });
 
     it('has no memories for an unknown owner', async () => {

@@ -7,6 +7,7 @@ import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories
 import { extractTerms, type WantedTerm, wantedTerms } from '../../memories/memory-terms.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate, readSteps } from './migrations.ts';
+import { storedKey } from './stored-key.ts';
 
 /** Times are bigint, which the client returns as strings. */
 type MemoryRow = Omit<Memory, 'created_at' | 'used_at'> & { created_at: string; used_at: string };
@@ -57,26 +58,26 @@ class PostgresMemories implements MemoryStore {
       await query(
         `INSERT INTO agentd_memory_owners (owner, alias) VALUES ($1, $2)
          ON CONFLICT (owner) DO UPDATE SET owner = excluded.owner`,
-        [owner.key, owner.alias],
+        [storedKey(owner.key), owner.alias],
       );
       await claim(owner, transaction);
       const now = this.#clock.now();
       const [renewed] = await query<MemoryRow>(
         `UPDATE agentd_memories SET turn_id = $3, tainted = tainted AND $4, created_at = $5, used_at = $5
          WHERE owner = $1 AND text = $2 RETURNING ${COLUMNS}`,
-        [owner.key, text, turn_id, tainted, now],
+        [storedKey(owner.key), text, turn_id, tainted, now],
       );
       if (renewed) return toMemory(renewed);
       await query(
         `DELETE FROM agentd_memories WHERE memory_id IN
            (SELECT memory_id FROM agentd_memories WHERE owner = $1 ORDER BY used_at DESC, memory_id DESC OFFSET $2)`,
-        [owner.key, this.#max - 1],
+        [storedKey(owner.key), this.#max - 1],
       );
       const memory_id = timeOrderedId(now);
       await query(
         `INSERT INTO agentd_memories (memory_id, owner, text, terms, turn_id, tainted, created_at, used_at)
          VALUES ($1, $2, $3, array_to_tsvector($4::text[]), $5, $6, $7, $7)`,
-        [memory_id, owner.key, text, extractTerms(text), turn_id, tainted, now],
+        [memory_id, storedKey(owner.key), text, extractTerms(text), turn_id, tainted, now],
       );
       return { memory_id, text, turn_id, tainted, created_at: now, used_at: now };
     });
@@ -94,13 +95,13 @@ class PostgresMemories implements MemoryStore {
          ARRAY(SELECT terms @@ wanted.query::tsquery FROM unnest($2::text[]) WITH ORDINALITY AS wanted (query, place)
                ORDER BY place) AS matches
        FROM agentd_memories WHERE owner = $1 ${NEWEST_FIRST}`,
-      [owner.key, wanted.map(toQuery)],
+      [storedKey(owner.key), wanted.map(toQuery)],
     );
     const ids = bestMemories(all, query).map(({ memory_id }) => memory_id);
     if (ids.length === 0) return [];
     const rows = await this.#database.query<MemoryRow>(
       `SELECT ${COLUMNS} FROM agentd_memories WHERE owner = $1 AND memory_id = ANY($2)`,
-      [owner.key, ids],
+      [storedKey(owner.key), ids],
     );
     return rows.map(toMemory).sort((a, b) => ids.indexOf(a.memory_id) - ids.indexOf(b.memory_id));
   }
@@ -109,7 +110,7 @@ class PostgresMemories implements MemoryStore {
     await this.#settle(owner);
     const rows = await this.#database.query<MemoryRow>(
       `SELECT ${COLUMNS} FROM agentd_memories WHERE owner = $1 ${NEWEST_FIRST}`,
-      [owner.key],
+      [storedKey(owner.key)],
     );
     return rows.map(toMemory);
   }
@@ -119,7 +120,7 @@ class PostgresMemories implements MemoryStore {
       await claim(owner, transaction);
       await transaction.query(
         'UPDATE agentd_memories SET used_at = $3 WHERE owner = $1 AND memory_id = ANY($2)',
-        [owner.key, ids, this.#clock.now()],
+        [storedKey(owner.key), ids, this.#clock.now()],
       );
     });
   }
@@ -130,10 +131,10 @@ class PostgresMemories implements MemoryStore {
       const some = ids === 'all' ? '' : 'AND memory_id = ANY($2)';
       const rows = await transaction.query(
         `DELETE FROM agentd_memories WHERE owner = $1 ${some} RETURNING memory_id`,
-        ids === 'all' ? [owner.key] : [owner.key, ids],
+        ids === 'all' ? [storedKey(owner.key)] : [storedKey(owner.key), ids],
       );
       if (ids === 'all')
-        await transaction.query('DELETE FROM agentd_memory_owners WHERE owner = $1', [owner.key]);
+        await transaction.query('DELETE FROM agentd_memory_owners WHERE owner = $1', [storedKey(owner.key)]);
       return rows.length;
     });
   }
@@ -142,7 +143,7 @@ class PostgresMemories implements MemoryStore {
     return this.#write(async (transaction) => {
       await claim(owner, transaction);
       await transaction.query('UPDATE agentd_memories SET tainted = true WHERE owner = $1 AND turn_id = $2', [
-        owner.key,
+        storedKey(owner.key),
         turn_id,
       ]);
     });
@@ -171,7 +172,7 @@ class PostgresMemories implements MemoryStore {
     if (owner.alias === null) return;
     const [found] = await this.#database.query<{ alias: string | null }>(
       'SELECT alias FROM agentd_memory_owners WHERE owner = $1',
-      [owner.key],
+      [storedKey(owner.key)],
     );
     if (found && aliasChange(found.alias, owner.alias) !== 'none')
       await this.#database.transaction((transaction) => claim(owner, transaction));
@@ -187,7 +188,8 @@ class PostgresMemories implements MemoryStore {
 }
 
 /** Locks the memories of an owner until the transaction ends. Deletes them if they were stored with another alias. */
-async function claim({ key, alias }: MemoryOwner, { query }: Transaction): Promise<void> {
+async function claim(owner: MemoryOwner, { query }: Transaction): Promise<void> {
+  const [key, alias] = [storedKey(owner.key), owner.alias];
   const [found] = await query<{ alias: string | null }>(
     'SELECT alias FROM agentd_memory_owners WHERE owner = $1 FOR UPDATE',
     [key],
