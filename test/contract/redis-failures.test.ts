@@ -116,7 +116,7 @@ describe.skipIf(!hasRedis)('a failover that Sentinel announces', () => {
     const sentinel = await FakeSentinel.start(port);
     const store = await openRedisStore({ url: sentinel.url, traceRetentionMs });
     try {
-      await vi.waitFor(() => expect(sentinel.subscribers).toBe(1));
+      await expect.poll(() => sentinel.subscribers).toBe(1);
       const { asked } = sentinel;
       sentinel.announceWhenAsked();
       await server.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');

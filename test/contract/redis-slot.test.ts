@@ -15,6 +15,7 @@ import { dropLink } from '../support/drop-link.ts';
 import { aResident, fillAsPerson, fillAsUser } from '../support/person-world.ts';
 import { startCluster } from '../support/redis-cluster.ts';
 import { hasRedis } from '../support/redis-server.ts';
+import { until } from '../support/until.ts';
 import { ada, aTrace, bob } from './fixtures.ts';
 import { claimSession } from './store-writes.ts';
 
@@ -145,14 +146,11 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     // A busy machine may close the connection before the server has received the script. Then the test tries again.
     while (value === null) {
       const ran = client.eval(busy, 1, '{k}').catch(() => 'rejected');
-      await vi.waitFor(async () => {
-        // The node answers no other command while the script runs.
-        const answered = await Promise.race([nodes[node]?.ping(), delay(5)]);
-        if (answered !== undefined) throw new Error('the script does not run yet');
-      });
+      // The node answers no other command while the script runs.
+      await until(async () => (await Promise.race([nodes[node]?.ping(), delay(5)])) === undefined);
       for (const one of client.nodes('master')) one.stream?.destroy();
       expect(await ran).toBe('rejected');
-      await vi.waitFor(() => client.ping());
+      await vi.waitFor(() => client.ping(), { timeout: 60_000 });
       await delay(300);
       value = (await nodes[node]?.get('{k}')) ?? null;
     }

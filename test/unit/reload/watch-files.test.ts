@@ -1,9 +1,10 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { watchFiles } from '../../../src/daemon/reload/watch-files.ts';
 import type { AlarmClock } from '../../../src/daemon/time/clock.ts';
+import { until } from '../../support/until.ts';
 
 let directory: string;
 let changes: number;
@@ -27,7 +28,7 @@ beforeEach(async () => {
   const stop = watchFiles({ files: () => paths, changed: async () => void changes++, clock });
   look = async () => {
     alarms.shift()?.();
-    await vi.waitUntil(() => alarms.length > 0);
+    await until(() => alarms.length > 0);
   };
   // A file may have changed after it was read, so the beginning counts as a change.
   await look();

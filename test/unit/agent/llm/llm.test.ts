@@ -219,7 +219,7 @@ describe('the model runtime', () => {
     model.script([{ text: Array.from({ length: 40 }, () => 'x'.repeat(1024 * 1024)) }]);
     const before = model.aborted;
     expect((await failureOf()).reason).toBe('model_broken_stream');
-    await vi.waitFor(() => expect(model.aborted).toBeGreaterThan(before));
+    await expect.poll(() => model.aborted).toBeGreaterThan(before);
   });
 
   test('asks the daemon to report the writes only if no steps remain', async () => {

@@ -150,7 +150,7 @@ describe('an update', () => {
     pressed = { outcome: 'refused', text: 'Only the person who was asked can answer.' };
     await press();
     const answers = () => calls.filter(({ method }) => method === 'answerCallbackQuery');
-    await vi.waitFor(() => expect(answers()).toHaveLength(1));
+    await expect.poll(answers).toHaveLength(1);
     expect(answers()[0]?.payload).toMatchObject({
       ...{ callback_query_id: '4382bfdwdsb323b2d9', show_alert: true },
       text: 'Only the person who was asked can answer.',

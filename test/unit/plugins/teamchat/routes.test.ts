@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { signRequest } from '../../../../plugins/teamchat/verify.ts';
 import { type ChannelRequest, pressPayload } from '../../../../src/channel/index.ts';
@@ -81,7 +81,7 @@ it('a route tells only the person who pressed a button why the press was refused
   });
   const form = new URLSearchParams({ payload }).toString();
   expect((await deliver(scope, 'interactive', form))?.status).toBe(200);
-  await vi.waitFor(() => expect(sent).toHaveLength(1));
+  await expect.poll(() => sent).toHaveLength(1);
   expect(sent).toEqual([
     ['/api/chat.postEphemeral', { channel: 'C1', user: 'U2', thread_ts: '1.0', text: 'Not yours.' }],
   ]);

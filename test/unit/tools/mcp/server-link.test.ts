@@ -62,7 +62,7 @@ it('if the server announces a change while the tools are being listed, the link 
   listTools.mockReturnValueOnce(first.promise);
   toolsChanged();
   clock.moveTo(1_000);
-  await vi.waitFor(() => expect(listTools).toHaveBeenCalledTimes(2));
+  await expect.poll(() => listTools.mock.calls).toHaveLength(2);
   toolsChanged();
   const waiting = link.isCurrent([never]);
   first.resolve([]);

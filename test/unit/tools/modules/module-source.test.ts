@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer, ToolContext } from '../../../../src/agent/index.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
@@ -386,7 +386,7 @@ describe('a tool of a module', () => {
     const { keptRequest } = globalThis as unknown as { keptRequest: Promise<unknown> };
     const ended = expect(keptRequest).rejects.toThrow('the call of the tool `look` has ended');
     // Without that, the request would end only after its own time limit of 60 s.
-    await vi.waitFor(() => expect(api.abandoned).toEqual(['/slow']), { timeout: 20_000 });
+    await expect.poll(() => api.abandoned).toEqual(['/slow']);
     await ended;
   });
 
@@ -399,7 +399,7 @@ describe('a tool of a module', () => {
       context,
     );
     const asked = bound.call({});
-    await vi.waitFor(() => expect(globalThis).toHaveProperty('keptContext.signal.aborted', false));
+    await expect.poll(() => globalThis).toHaveProperty('keptContext.signal.aborted', false);
     const { keptContext: kept } = globalThis as unknown as { keptContext: ToolContext };
     stop.abort(new Error('stopped'));
     await expect(asked).rejects.toThrow('stopped');
