@@ -3,7 +3,14 @@ import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims } from '../identity/identity.ts';
 import { bindCode, claimsOfCode, refuseClaim } from '../linking/bind-code.ts';
 import { effectiveExpiry, findLink } from '../linking/find-link.ts';
-import { codeAlone, codeHashes, codesIn, knownCodesIn, maskCodes } from '../linking/link-codes.ts';
+import {
+  codeAlone,
+  codeHashes,
+  codesIn,
+  knownCodesIn,
+  MASKED_CODE,
+  maskCodes,
+} from '../linking/link-codes.ts';
 import { forRequest } from '../message/for-request.ts';
 import { sessionTag } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
@@ -74,7 +81,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
     if (masked === text) return message;
     await trace(arriving, message, { verdict: 'refused', reason: 'link_code_seen' });
     // A code alone asks the agent nothing, and the group is to hear nothing.
-    return codeAlone(text) === null ? { ...message, text: masked } : null;
+    return codeAlone(text) === null && masked !== MASKED_CODE ? { ...message, text: masked } : null;
   }
   const known = await knownCodesIn(text, services);
   const masked = { ...message, text: maskCodes(text, known) };

@@ -101,15 +101,25 @@ export function generateCode(): string {
   }
 }
 
-const LETTER = '[2-9A-HJ-NP-Za-hj-np-z]';
-/** People and keyboards put hyphens and dashes between letters. */
-const SHAPE = String.raw`(?:${LETTER}\p{Pd}{0,3}){${LENGTH - 1}}${LETTER}`;
+/** Also in the wide form of Chinese, Japanese and Korean keyboards. */
+const LETTER = '[2-9A-HJ-NP-Za-hj-np-z２-９Ａ-ＨＪ-ＮＰ-Ｚａ-ｈｊ-ｎｐ-ｚ]';
+/**
+ * Ten letters with these characters between them: hyphens and dashes, which people and keyboards put there, and
+ * invisible characters, which come with a copied text.
+ */
+const shapeWith = (between = String.raw`\p{Pd}\p{Cf}`) =>
+  `(?:${LETTER}[${between}]{0,3}){${LENGTH - 1}}${LETTER}`;
+/** Within a text also with spaces: whoever reads the text could use the code. */
+const SPACED = shapeWith(String.raw`\p{Pd}\p{Cf}\s`);
+/** Scripts without spaces may be directly beside a code. */
+const WORD = String.raw`[\p{Script=Latin}\p{N}]`;
 /** Begins after a percent-encoded character, too: the text of an address that sends a code. */
-const WITHIN = new RegExp(
-  String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[0-9A-Fa-f]{2}))(?=(${SHAPE})(?![\p{L}\p{N}]))`,
-  'gu',
+const WITHIN = new RegExp(`(?:(?<!${WORD})|(?<=%[0-9A-Fa-f]{2}))(?=(${SPACED})(?!${WORD}))`, 'gu');
+/** Without spaces, since an order to hurry is no code: CALL ME ASAP. */
+const ALONE = new RegExp(
+  String.raw`^(?:/?(?:[lL][iI][nN][kK]|[sS][tT][aA][rR][tT])\s+)?(${shapeWith()})$`,
+  'u',
 );
-const ALONE = new RegExp(String.raw`^(?:/?(?:[lL][iI][nN][kK]|[sS][tT][aA][rR][tT])\s+)?(${SHAPE})$`, 'u');
 
 /** Shown instead of a code. The agent reads it. */
 export const MASKED_CODE = '[link code that is not valid here]';
@@ -123,7 +133,7 @@ interface WrittenCode {
 }
 
 /** Searched first, because it is quick, and most texts have no word with as many letters as a code. */
-const ANYWHERE = new RegExp(SHAPE, 'u');
+const ANYWHERE = new RegExp(SPACED, 'u');
 
 /** All texts in the shape of a code within a text. They may overlap. */
 export function codesIn(text: string): WrittenCode[] {
@@ -143,12 +153,15 @@ export function codeAlone(text: string): string | null {
 
 /** A word such as "Restaurant" has the letters of a code, but no digit. */
 function isShaped(written: string): boolean {
-  return /\d/.test(written) || written === written.toUpperCase();
+  return /\p{N}/u.test(written) || written === written.toUpperCase();
 }
 
-/** Case and hyphens make no difference. */
+/** Case, the width of letters, and what is between them make no difference. */
 function normalizeCode(written: string): string {
-  return written.replace(/\p{Pd}/gu, '').toUpperCase();
+  return written
+    .normalize('NFKC')
+    .replace(/[^A-Za-z\d]/g, '')
+    .toUpperCase();
 }
 
 /** Replaces these codes in a text. */

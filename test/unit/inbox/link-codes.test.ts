@@ -178,6 +178,15 @@ describe('a message that is a link code', () => {
     expect((await codeNow())?.state).toBe('waiting');
   });
 
+  it('reaches no inbox with spaces or invisible characters in it either', async () => {
+    for (const between of [' ', '\n', '\u200b']) {
+      const text = `my code: ${made.code.slice(0, 5)}${between}${made.code.slice(5)}`;
+      await say(text);
+      expect((await texts()).at(-1)).toBe(`my code: ${MASKED_CODE}`);
+    }
+    expect((await codeNow())?.state).toBe('waiting');
+  });
+
   it('keeps the other messages of its delivery from being collected', async () => {
     const settings = { ...services.settings, COLLECT_MS: 1000 };
     const arrive = (...texts: string[]) =>
@@ -204,6 +213,10 @@ describe('a message that is a link code', () => {
     made = await make();
     await say(`is it ${made.code}?`, { shared: true });
     expect(await texts()).toEqual([`is it ${MASKED_CODE}?`]);
+    expect((await codeNow())?.state).toBe('expired');
+    made = await make();
+    await say(`${made.code.slice(0, 5)} ${made.code.slice(5)}`, { shared: true });
+    expect(await texts()).toHaveLength(1);
     expect((await codeNow())?.state).toBe('expired');
     await say('link ABCDEFGH23', { shared: true });
     expect((await texts()).at(-1)).toBe('link ABCDEFGH23');

@@ -21,6 +21,7 @@ describe('a link code', () => {
 
   it.each([
     ...['ABCDE23456', ' abcde23456\n', 'ABCDE-23456', 'a-b-c-d-e-2-3-4-5-6', 'ABCDE–23456'],
+    ...['ＡＢＣＤＥ２３４５６', 'ABCDE\u200b23456', 'link ａｂｃｄｅ－２３４５６'],
     ...['link ABCDE23456', 'LINK abcde-23456', '/link ABCDE23456', '/start ABCDE23456', 'start  ABCDE23456'],
   ])('is a whole message: %j', (text) => {
     expect(codeAlone(text)).toBe(CODE);
@@ -44,6 +45,12 @@ describe('a link code', () => {
     ['https://t.me/shop_bot?start=ABCDE23456', `https://t.me/shop_bot?start=${MASKED_CODE}`],
     ['99999-ABCDE-23456-99999', `99999-${MASKED_CODE}-99999`],
     ['ABCDE23456 ABCDE23456', `${MASKED_CODE} ${MASKED_CODE}`],
+    ['ABCDE 23456', MASKED_CODE],
+    ['it is abc de2 34 56 now', `it is ${MASKED_CODE} now`],
+    ['ABCDE\n23456', MASKED_CODE],
+    ['a ABCDE\u200b2\u00ad3456', `a ${MASKED_CODE}`],
+    ['ＡＢＣＤＥ２３４５６です', `${MASKED_CODE}です`],
+    ['ａｂｃｄｅ－２３４５６', MASKED_CODE],
   ])('is masked in %j', (text, masked) => {
     expect(maskCodes(text, new Set([CODE]))).toBe(masked);
     expect(maskCodes(text, new Set())).toBe(text);
