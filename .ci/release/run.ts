@@ -103,7 +103,8 @@ async function pack(version: string, folder: string): Promise<string> {
  * @returns its path in this folder
  */
 function writeBill(version: string, folder: string): string {
-  const words = ['sbom', '--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx'];
+  // The project's .npmrc includes the packages for development, which has priority over `--omit`.
+  const words = ['sbom', '--package-lock-only', '--include=prod', '--omit=dev', '--sbom-format=cyclonedx'];
   const file = join(folder, `agentd-${version}.cdx.json`);
   writeFileSync(file, execFileSync('npm', words, { cwd: ROOT, encoding: 'utf8', maxBuffer: BILL_MAX }));
   return file;
