@@ -2,7 +2,12 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, SetupOutcome } from '../../channel/index.ts';
 import { hasOwnConnection } from '../../channel/simulator.ts';
 import { idleScope } from '../../daemon/admin/channels.ts';
-import { type Inspection, inspectConfiguration, maskSecrets } from '../../daemon/admin/settings.ts';
+import {
+  type Inspection,
+  inspectConfiguration,
+  knownSecrets,
+  maskSecrets,
+} from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { channelSettings } from '../channel-settings.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
@@ -30,8 +35,8 @@ export const command = defineCommand({
     const found = await inspectConfiguration(configLocation(options));
     const plugin = findPlugin(found, name);
     const address = readAddress(options.url, name);
-    const values = found.effective.map(({ value }) => value);
-    const mask = (text: string) => printable(maskSecrets(text, values));
+    const secrets = knownSecrets(found.effective.map(({ value }) => value));
+    const mask = (text: string) => printable(maskSecrets(text, secrets));
     const done = await runSetup(plugin, address, found);
     if (done.outcome === 'failed') throw failed(`${name}: ${mask(done.detail)}`, mask(done.advice));
     if (done.outcome === 'document') {

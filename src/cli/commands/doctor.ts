@@ -1,11 +1,6 @@
 import { styleText } from 'node:util';
-import {
-  type EffectiveSetting,
-  inspectConfiguration,
-  maskSecrets,
-  toSettings,
-} from '../../daemon/admin/settings.ts';
-import { printable, wrapText } from '../../daemon/admin/texts.ts';
+import { inspectConfiguration, knownSecrets, maskSecrets, toSettings } from '../../daemon/admin/settings.ts';
+import { printable, type Secret, wrapText } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
 import { defineCommand } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -48,7 +43,8 @@ export const command = defineCommand({
         ...OTHER_CHECKS.map((check) => createFindings(check).skipped('the configuration is wrong')),
       );
     else findings.push(...(await checkAll(await toSettings(found.effective), found)));
-    const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
+    const secrets = knownSecrets(found.effective.map(({ value }) => value));
+    const shown = findings.map((finding) => withoutSecrets(finding, secrets));
     out.data(shown, () => formatFindings(inOrder(shown), out));
     if (problems.length > 0) {
       if (!out.json) out.note(configurationAdvice(problems));
@@ -73,13 +69,12 @@ const OTHER_CHECKS = [
 ];
 
 /** Masks the secrets of the settings in a finding, because texts of platforms and plugins might contain one. */
-function withoutSecrets(finding: Finding, effective: readonly EffectiveSetting[]): Finding {
-  const values = effective.map(({ value }) => value);
+function withoutSecrets(finding: Finding, secrets: readonly Secret[]): Finding {
   const { detail, advice, ...rest } = finding;
   return {
     ...rest,
-    detail: maskSecrets(detail, values),
-    ...(advice === undefined ? {} : { advice: maskSecrets(advice, values) }),
+    detail: maskSecrets(detail, secrets),
+    ...(advice === undefined ? {} : { advice: maskSecrets(advice, secrets) }),
   };
 }
 

@@ -113,4 +113,6 @@ export const evalSchema = async () => (await import('../eval/case-schema.ts')).E
 
 export { fileSetting } from '../../channel/setting.ts';
 export { parseListenAddress } from '../settings/addresses.ts';
-export { maskSecrets, SECRET_SHOWN, withoutSecrets } from '../settings/value.ts';
+export { knownSecrets } from '../settings/known-secrets.ts';
+export { maskSecrets } from '../settings/mask-secrets.ts';
+export { SECRET_SHOWN, withoutSecrets } from '../settings/value.ts';

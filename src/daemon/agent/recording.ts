@@ -2,8 +2,8 @@ import { promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
 import type { AgentTurn, ToolAnswer } from '../../agent/index.ts';
 import type { Seal } from '../identity/seal.ts';
+import { maskSecrets } from '../settings/mask-secrets.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
-import { maskSecrets } from '../settings/value.ts';
 import { mapTexts } from '../syntax/json.ts';
 
 /** What a run saw and said, as it is recorded (RECORD_RUNS). It contains no token and no secret of the settings. */

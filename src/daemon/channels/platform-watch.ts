@@ -1,6 +1,7 @@
 import type { PlatformReach } from '../inbox/platform-reach.ts';
 import type { Log } from '../process/log.ts';
-import { maskSecrets } from '../settings/value.ts';
+import { knownSecrets } from '../settings/known-secrets.ts';
+import { maskSecrets } from '../settings/mask-secrets.ts';
 import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
 import type { ConfiguredChannel } from './load.ts';
 
@@ -43,7 +44,8 @@ export class PlatformWatch {
     const { name } = plugin;
     const answer = await this.#ask(configured);
     if (this.#stopped.signal.aborted) return;
-    const detail = maskSecrets(answer.detail, Object.values(settings));
+    const secrets = knownSecrets(Object.values(settings));
+    const detail = maskSecrets(answer.detail, secrets);
     const isFailed = answer.outcome === 'failed';
     const isNew = this.#reach.noteCheck(name, isFailed ? detail : null);
     if (!isFailed) {
@@ -56,7 +58,7 @@ export class PlatformWatch {
     }
     // If a check fails again with the same detail, nothing is logged.
     if (isNew) {
-      const advice = maskSecrets(answer.advice, Object.values(settings));
+      const advice = maskSecrets(answer.advice, secrets);
       this.#log.warn({ channel: name, detail, advice }, `the channel ${name} is degraded: ${detail}`);
     }
     const next = () => {

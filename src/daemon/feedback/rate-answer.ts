@@ -1,8 +1,8 @@
 import type { AnswerReaction } from '../../channel/index.ts';
 import type { Seal } from '../identity/seal.ts';
 import { withoutCodes } from '../linking/link-codes.ts';
+import { maskSecrets } from '../settings/mask-secrets.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
-import { maskSecrets } from '../settings/value.ts';
 import type { Feedback, Rater, Rating } from '../store/feedback.ts';
 import type { Store } from '../store/store.ts';
 import type { Observer } from '../trace/observer.ts';

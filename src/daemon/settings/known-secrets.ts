@@ -5,16 +5,15 @@ import { Secret } from './secret.ts';
 const PART_MIN = 16;
 
 /**
- * The secrets among the values of settings, and the parts of them that may occur alone or in another form: each key of
- * a list, the password of an address, and the form that a secret has within JSON.
+ * The secrets among the values of settings, and the parts of them that may occur alone: each key of a list, and the
+ * password of an address.
  */
 export function knownSecrets(values: readonly unknown[]): Secret[] {
   const texts = values.flatMap((value) =>
     value instanceof Secret ? splitSecret(value.reveal().trim()) : [],
   );
-  const forms = texts.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]);
   // A secret that contains another one is masked as a whole.
-  return [...new Set(forms)].sort((a, b) => b.length - a.length).map((text) => new Secret(text));
+  return [...new Set(texts)].sort((a, b) => b.length - a.length).map((text) => new Secret(text));
 }
 
 function splitSecret(secret: string): string[] {

@@ -1,9 +1,9 @@
 import type { AnswerHeaders } from '../../agent/index.ts';
+import { maskEchoed } from '../settings/mask-secrets.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { cutText } from '../texts/printable.ts';
 import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
-import { maskEchoed } from './downstream/mask-echoed.ts';
 import type { ToolRun } from './perform-call.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { Need, Sent, Tool, ToolSourceInfo } from './tool.ts';

@@ -3,6 +3,7 @@ import type { AgentRuntime } from '../../../src/agent/index.ts';
 import { createLlm } from '../../../src/daemon/agent/llm/llm.ts';
 import { openRecording, type RecordedRun } from '../../../src/daemon/agent/recording.ts';
 import { knownSecrets } from '../../../src/daemon/settings/known-secrets.ts';
+import { maskSecrets } from '../../../src/daemon/settings/mask-secrets.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { UNMARKED_MS } from '../../../src/daemon/store/recordings.ts';
 import { fixedSource } from '../../../src/daemon/tools/registry.ts';
@@ -109,14 +110,17 @@ describe('the recording of a run', () => {
 
   it('has no token and no secret of the settings, in no form, and is sealed', async () => {
     const jwt = await token({ sub: 'ada' });
+    const basic = Buffer.from(`ada:${API_PASSWORD}`).toString('base64');
     const one = await world({
       echoed: `Bearer ${jwt}`,
+      basic: `Basic ${basic}`,
       [`key ${API_PASSWORD}`]: JSON.stringify(API_PASSWORD),
     });
     model.script([{ tools: [{ name: 'look', args: {} }] }, { text: [`It is ${API_PASSWORD}.`] }]);
     const { run, turn_id } = await sayTo(one, `My token is ${jwt}`, { sub: 'ada' });
     const json = JSON.stringify(run);
     for (const part of [...jwt.split('.'), 'horse', 'battery']) expect(json).not.toContain(part);
+    expect(json).not.toContain(basic.slice(8, 16));
     expect(json).toContain('The password is [secret].');
     const content = (await one.store.recordings.find(turn_id))?.content;
     expect(content).toMatch(/^sealed\.v1\./);
@@ -193,15 +197,19 @@ describe('the recording of a run', () => {
 });
 
 describe('the known secrets', () => {
-  it('are each key of a list, the password of an address, and their forms within JSON', () => {
+  it('are each key of a list and the password of an address, and are masked in each form', () => {
     const long = (letter: string) => letter.repeat(40);
     const values = [`${long('a')},${long('b')}`, 'postgres://u:p%40ssword@host/db', 'quoted "one"', 7];
     const secrets = knownSecrets(
       values.map((value) => (typeof value === 'string' ? new Secret(value) : value)),
     );
     const texts = secrets.map((secret) => secret.reveal());
-    for (const text of [long('a'), long('b'), 'p@ssword', 'p%40ssword', 'quoted "one"', 'quoted \\"one\\"'])
+    for (const text of [long('a'), long('b'), 'p@ssword', 'p%40ssword', 'quoted "one"'])
       expect(texts).toContain(text);
+    const hex = Buffer.from('p@ssword').toString('hex');
+    const inBase64 = Buffer.from('p@ssword!').toString('base64');
+    for (const form of ['quoted \\"one\\"', 'quoted%20%22one%22', 'p&#64;ssword', hex, inBase64])
+      expect(maskSecrets(`<${form}>`, secrets)).toMatch(/^<\[secret\]\w{0,2}>$/);
     expect(texts.map(({ length }) => length)).toEqual(
       texts.map(({ length }) => length).sort((a, b) => b - a),
     );

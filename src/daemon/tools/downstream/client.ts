@@ -1,4 +1,5 @@
 import type { PersonKey } from '../../identity/identity.ts';
+import { maskEchoed } from '../../settings/mask-secrets.ts';
 import type { Secret } from '../../settings/secret.ts';
 import { parseExactly } from '../../syntax/json.ts';
 import { systemClock } from '../../time/clock.ts';
@@ -7,7 +8,6 @@ import { BEARER, type CredentialForm, credentialHeader, credentialValue } from '
 import type { EncodedBody } from './form-body.ts';
 import { shownHeaders } from './headers.ts';
 import { BodyTooLong, type HttpResponse, httpRequest, REDIRECTS, wasNotConnected } from './http-request.ts';
-import { maskEchoed } from './mask-echoed.ts';
 import { findPathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */

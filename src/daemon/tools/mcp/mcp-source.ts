@@ -1,10 +1,10 @@
 import type { Log } from '../../process/log.ts';
+import { maskEchoed } from '../../settings/mask-secrets.ts';
 import { maskTokens, Secret } from '../../settings/secret.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
 import { unknownArguments } from '../confirmation/confirm-policy.ts';
-import { maskEchoed } from '../downstream/mask-echoed.ts';
 import { sendRenewing } from '../downstream/send-renewing.ts';
 import type { TokenExchange } from '../downstream/token-exchange.ts';
 import { type McpEntry, readPolicy, type ToolEntry } from '../source-entry.ts';

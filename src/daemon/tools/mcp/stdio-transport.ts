@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { Log } from '../../process/log.ts';
+import { maskEchoed } from '../../settings/mask-secrets.ts';
 import type { Secret } from '../../settings/secret.ts';
 import { printable } from '../../texts/printable.ts';
 import type { AlarmClock, Clock } from '../../time/clock.ts';
 import { onAbort, within } from '../../time/time-limit.ts';
-import { maskEchoed } from '../downstream/mask-echoed.ts';
 import { McpFailure } from './failure.ts';
 import {
   InboundMeter,

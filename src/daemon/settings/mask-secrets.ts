@@ -1,12 +1,10 @@
-import { maskTokens, type Secret } from '../../settings/secret.ts';
+import { maskTokens, type Secret } from './secret.ts';
+import { SECRET_SHOWN } from './value.ts';
 
-/**
- * Minimum length of secrets that are masked. A shorter secret may occur in an answer by chance, and no real API issues
- * one.
- */
-const SECRET_MIN = 8;
+/** Minimum length of a masked secret, in characters. A shorter secret could also occur in unrelated words. */
+const SECRET_MIN = 6;
 
-/** How an API may write a secret. */
+/** How a program may write a secret. */
 interface Echoes {
   value: string;
   /** The texts that are masked. */
@@ -15,23 +13,31 @@ interface Echoes {
   signs: string;
 }
 
-/** They are made once for each secret: an answer may have thousands of texts. */
+/** They are made once for each secret: an answer, or a recording, may have thousands of texts. */
 const known = new WeakMap<Secret, Echoes>();
 
-/** Replaces secrets that an API echoes, so that they do not reach the agent. */
-export function maskEchoed(text: string, secrets: readonly Secret[]): string {
+/**
+ * Masks secrets in a text that agentd did not write, also in an encoding that everybody can undo: base64, hexadecimal,
+ * percent-encoding, and the escapes of JSON and HTML.
+ */
+export function maskSecrets(text: string, secrets: readonly Secret[], shown: string = SECRET_SHOWN): string {
   let masked = text;
   for (const secret of secrets) {
     const { value, forms, signs } = echoesOf(secret);
-    for (const form of forms) masked = masked.replaceAll(form, '[token]');
-    const plain = signs === '' ? masked : unescaped(masked, signs);
-    if (plain !== masked && plain.includes(value)) masked = plain.replaceAll(value, '[token]');
+    for (const form of forms) masked = masked.replaceAll(form, shown);
+    const plain = signs === '' || !MAY_ESCAPE.test(masked) ? masked : unescaped(masked, signs);
+    if (plain !== masked && plain.includes(value)) masked = plain.replaceAll(value, shown);
   }
   return masked;
 }
 
+/** Masks the credentials of a request that an API echoes, so that they do not reach the agent. */
+export function maskEchoed(text: string, secrets: readonly Secret[]): string {
+  return maskSecrets(text, secrets, '[token]');
+}
+
 function echoesOf(secret: Secret): Echoes {
-  const found = known.get(secret) ?? listEchoes(secret.reveal());
+  const found = known.get(secret) ?? listEchoes(secret.reveal().trim());
   known.set(secret, found);
   return found;
 }
@@ -65,6 +71,8 @@ function inBase64(text: string): string[] {
   });
 }
 
+/** How an escape begins. */
+const MAY_ESCAPE = /[\\%&]/;
 /**
  * Escapes of JSON, percent-encoding and HTML, also one within another. They are counted, because otherwise many
  * backslashes would take a long time.
