@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
 import {
+  ASK_AGAIN_MS,
   type Claimant,
   CODES_MAX,
   type CodeBinding,
@@ -153,6 +154,23 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await codes.claim('a', sender())).toMatchObject({ outcome: 'claimed', isNew: false, code });
       expect(await codes.claim('a', sender('u1', { platform: 'phone' }))).toEqual({ outcome: 'gone' });
       expect(await codes.find('id a')).toMatchObject(code);
+    });
+
+    it('ask a sender who sends them in one message after another at most every ten seconds', async () => {
+      await create('a');
+      const asks = async (message_id: string) => {
+        const claimed = await codes.claim('a', sender('u1', { message_id }));
+        return claimed.outcome === 'claimed' && claimed.asks;
+      };
+      expect(await asks('m1')).toBe(true);
+      expect([await asks('m2'), await asks('m1')]).toEqual([false, true]);
+      test.advance(ASK_AGAIN_MS - 1);
+      expect(await asks('m3')).toBe(false);
+      test.advance(1);
+      expect([await asks('m4'), await asks('m5')]).toEqual([true, false]);
+      expect((await codes.find('id a'))?.asked_at).toBe(test.now());
+      test.advance(-HOUR);
+      expect(await asks('m6')).toBe(true);
     });
 
     it('end when their sender claims another one, and stay claimed for a repeat of the message', async () => {

@@ -91,7 +91,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
   const claimed = await services.store.linkCodes.claim(hash, toClaimant(message, arriving));
   if (claimed.outcome === 'claimed') {
     await endCollecting(services, arriving.notices.worker, message.platform, message.user_id);
-    await ask(arriving, message, claimed);
+    if (claimed.asks) await ask(arriving, message, claimed);
     return null;
   }
   if (known.size > 0)

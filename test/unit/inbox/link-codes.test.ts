@@ -171,6 +171,12 @@ describe('a message that is a link code', () => {
     expect(await texts()).toEqual([]);
   });
 
+  it('is asked about once if its sender sends it again and again, since the loop guard does not count that', async () => {
+    for (let n = 0; n < 5; n++) await say(made.code);
+    expect(await notices()).toHaveLength(1);
+    expect(await texts()).toEqual([]);
+  });
+
   it('does not count if it was forwarded, or stands in a longer text', async () => {
     await say(made.code, { forwarded: true });
     await say(`is it ${made.code}?`);

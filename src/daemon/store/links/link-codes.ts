@@ -126,8 +126,9 @@ type CodeCreated =
 export type CodeClaimed =
   /**
    * `code` is claimed by this sender; `isNew`: since just now. For a repeated message, the code may have ended meanwhile.
+   * `asks`: whether the sender is to be asked. A sender who sends the code in one message after another was just asked.
    */
-  | { outcome: 'claimed'; code: LinkCode; isNew: boolean }
+  | { outcome: 'claimed'; code: LinkCode; isNew: boolean; asks: boolean }
   /** The text is the code of a person, but is not open to this sender. */
   | { outcome: 'gone' }
   /** No code has this hash. */
@@ -166,6 +167,8 @@ export const WRONG_MAX = 5;
 export const WINDOW_MS = 10 * 60 * 1000;
 /** How long a sender of too many wrong codes can claim nothing, ms. */
 const BLOCKED_MS = 60 * 60 * 1000;
+/** Within this time, a sender who repeats the code is not asked again, ms. The loop guard does not see such messages. */
+export const ASK_AGAIN_MS = 10_000;
 /** How long the state of a code can be read after its end, ms. */
 const KEPT_MS = 60 * 60 * 1000;
 
@@ -287,12 +290,17 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
   const isTheirs = isSender(code?.claimant ?? null, claimant);
   const { message_id } = claimant;
   const isRepeat = isTheirs && message_id !== null && message_id === code?.claimant?.message_id;
-  if (code !== null && isRepeat) return { outcome: 'claimed', code: toLinkCode(code), isNew: false };
+  if (code !== null && isRepeat)
+    return { outcome: 'claimed', code: toLinkCode(code), isNew: false, asks: true };
   const key = senderKey(claimant);
   const found = tx.get(WRONG_CODES, key);
   if (found !== null && isBlocked(found, tx.now)) return { outcome: 'blocked' };
-  if (code?.state === 'claimed' && isTheirs)
-    return { outcome: 'claimed', code: toLinkCode(code), isNew: false };
+  if (code?.state === 'claimed' && isTheirs) {
+    const { asked_at } = code;
+    const wasAsked = asked_at !== null && asked_at <= tx.now && tx.now < asked_at + ASK_AGAIN_MS;
+    const asked = wasAsked ? code : change(tx, code, { asked_at: tx.now });
+    return { outcome: 'claimed', code: toLinkCode(asked), isNew: false, asks: !wasAsked };
+  }
   if (code?.state === 'waiting') {
     withdrawActions(tx, { platform: claimant.platform, user_id: claimant.user_id });
     endOpen(tx, findClaim(tx, claimant));
@@ -301,6 +309,7 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
       outcome: 'claimed',
       code: toLinkCode(change(tx, code, { state: 'claimed', claimant, asked_at: tx.now })),
       isNew: true,
+      asks: true,
     };
   }
   const wrong = (found?.wrong ?? []).filter(({ at }) => isRecent(at, tx.now));
