@@ -75,15 +75,23 @@ async function handOver() {
   const stdio = ['inherit', 'inherit', 'inherit'].concat(new Array(sockets).fill('inherit'), ['ipc']);
   // On a terminal, Ctrl-C reaches both processes. A second SIGINT would end the daemon at once.
   const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+  let stopping = false;
   // Before the process starts: a signal that arrives while it does must not end this process alone.
-  process.on('SIGINT', () => onTerminal || child.kill('SIGINT'));
-  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGHUP', () => child.kill('SIGHUP'));
   const child = spawn(pinned, [NODE_OPTION, '--', ...process.argv.slice(1)], { stdio, env });
   child.on('error', (error) => refuse(`cannot start ${pinned}: ${error.message}`));
   child.on('exit', (code, signal) => {
     process.exitCode = signal ? 128 + constants.signals[signal] : code;
   });
+
+  function stop(signal) {
+    if (signal === 'SIGTERM' || !onTerminal) child.kill(signal);
+    // The daemon cannot know whether a signal that soon follows another is an echo of it. This process can, except under npm.
+    if (stopping && child.connected && !process.env.npm_lifecycle_event) child.send('second signal', () => {});
+    stopping = true;
+  }
 }
 
 /**

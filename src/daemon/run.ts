@@ -138,13 +138,14 @@ const isEchoed = () => process.connected || process.env.npm_lifecycle_event !== 
 function untilStopped(daemon: Daemon, log: ProcessLog, manager: ServiceManager): Promise<number> {
   return new Promise((resolve, reject) => {
     let stopping: { since: number } | null = null;
+    const exitAtOnce = (signal?: NodeJS.Signals) => {
+      log.beginLastLines();
+      log.warn({ signal }, 'second signal: exiting at once');
+      process.exit(1);
+    };
     const stop = (signal: NodeJS.Signals) => {
       if (stopping && isEchoed() && performance.now() - stopping.since < ECHO_MS) return;
-      if (stopping) {
-        log.beginLastLines();
-        log.warn({ signal }, 'second signal: exiting at once');
-        process.exit(1);
-      }
+      if (stopping) exitAtOnce(signal);
       stopping = { since: performance.now() };
       manager.stopping();
       const delay_ms = daemon.stopDelay;
@@ -162,5 +163,9 @@ function untilStopped(daemon: Daemon, log: ProcessLog, manager: ServiceManager):
     };
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
+    // From the launcher, which got the second signal itself: not an echo, however soon it follows the first.
+    process.on('message', (message) => {
+      if (stopping && message === 'second signal') exitAtOnce();
+    });
   });
 }

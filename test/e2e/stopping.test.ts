@@ -96,8 +96,16 @@ test('on SIGINT, too; when the grace period ends before a request is answered, t
   expect(stdout).toContain('The daemon was stopping; the client got 503.');
 });
 
-test('a second signal makes the daemon exit at once with 1', async () => {
-  const daemon = await start();
+/** Makes bin/agentd.js see an old version of Node.js, so that it starts the pinned Node.js and passes signals on. */
+const WITH_LAUNCHER = {
+  NODE_OPTIONS: `--import=data:text/javascript,if(!process.env.AGENTD_HANDED_OVER)Object.defineProperty(process.versions,'node',{value:'20.11.1'})`,
+};
+
+test.each([
+  ['the daemon', {}],
+  ['the launcher', WITH_LAUNCHER],
+])('a second signal to %s makes the daemon exit at once with 1', async (_who, env) => {
+  const daemon = await start(env);
   const running = post(daemon.url, { user_id: 'u', message: 'wait' });
   const cut = expect(running).rejects.toThrow('fetch failed');
   await held(daemon, 'wait');
