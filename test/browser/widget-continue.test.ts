@@ -9,6 +9,7 @@ import { openRoom, visit } from './visitor.ts';
 
 const { chat, browser } = openRoom();
 
+const TITLES = { teamchat: 'Slack', msgbot: 'Telegram' };
 const URL_OF_CODE = 'https://t.me/shop_bot?start=ABCDE23456';
 
 /** Answers the routes of link codes, and records the calls. */
@@ -21,7 +22,7 @@ function answerCodes(): { calls: string[]; state: string; links: object[]; token
     const claimant = { channel: 'msgbot', masked_id: '…0111', name: '<b>Ada</b>' };
     const code = { id: 'c1', state: fake.state, ...(fake.state === 'waiting' ? {} : claimant) };
     if (url === '/links')
-      return { status: 200, body: { links: fake.links, channels: ['teamchat', 'msgbot'] } };
+      return { status: 200, body: { links: fake.links, channels: ['teamchat', 'msgbot'], titles: TITLES } };
     if (method === 'DELETE') {
       fake.links = [];
       return { status: 204 };

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
+import { CHANNEL_TITLES, RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { filesBelow, type Import, importsOf, read, sourcesBelow } from './source-files.ts';
 
 /** The neutral names of the platform channels, and the names of the platforms. */
@@ -31,6 +31,11 @@ function violations(folder: string, isViolation: (file: string, found: Import) =
   );
 }
 
+function linesNaming(words: RegExp, file: string): string[] {
+  const lines = read(file).split('\n');
+  return lines.flatMap((line, at) => (words.test(line) ? [`${file}:${at + 1} ${line.trim()}`] : []));
+}
+
 it('an object literal has its members one by one, and is no spread literal within another', () => {
   const written = ['src', 'plugins'].flatMap(sourcesBelow).filter((file) => /\.\.\.\{\s*\w/.test(read(file)));
   expect(written).toEqual([]);
@@ -38,12 +43,14 @@ it('an object literal has its members one by one, and is no spread literal withi
 
 describe('boundaries', () => {
   it('no platform is named in src/', () => {
-    const named = sourcesBelow('src').flatMap((file) =>
-      read(file)
-        .split('\n')
-        .map((line, index) => ({ place: `${file}:${index + 1}`, line: line.trim() }))
-        .filter(({ line }) => PLATFORM.test(line))
-        .map(({ place, line }) => `${place} ${line}`),
+    expect(sourcesBelow('src').flatMap((file) => linesNaming(PLATFORM, file))).toEqual([]);
+  });
+
+  it('a plugin names no platform but its own', () => {
+    const named = Object.entries(CHANNEL_TITLES).flatMap(([name, title]) =>
+      sourcesBelow('plugins')
+        .filter((file) => file !== 'plugins/names.ts' && !file.startsWith(`plugins/${name}/`))
+        .flatMap((file) => linesNaming(new RegExp(`\\b(?:${name}|${title})\\b`), file)),
     );
     expect(named).toEqual([]);
   });

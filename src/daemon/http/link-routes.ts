@@ -1,3 +1,4 @@
+import { CHANNEL_TITLES } from '../../../plugins/names.ts';
 import type { ChannelRequest, ChannelResponse, PushChannel, Route } from '../../channel/index.ts';
 import { readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
@@ -98,9 +99,8 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
     }),
     route('GET', '/links', async ({ person }, _request, services) => {
       const links = await listLinks(services, person);
-      return {
-        body: { links: links.map(linkView), channels: linkable(channels).map(({ plugin }) => plugin.name) },
-      };
+      const taking = linkable(channels).map(({ plugin }) => plugin.name);
+      return { body: { links: links.map(linkView), channels: taking, titles: titlesOf(channels) } };
     }),
     route('DELETE', '/links/:id', async ({ person }, { params }, services) => {
       const link = (await listLinks(services, person)).find(({ id }) => id === params.id);
@@ -189,6 +189,12 @@ async function addresses(
   });
   await settledWithin(asked, ADDRESS_MS);
   return { ...found };
+}
+
+/** What people call the channels, by name. A link may belong to a bundled channel that is not active. */
+function titlesOf(channels: readonly ActiveChannel[]): Readonly<Record<string, string>> {
+  const active = channels.map(({ plugin: { name, title = name } }) => [name, title]);
+  return { ...CHANNEL_TITLES, ...Object.fromEntries(active) };
 }
 
 /** The channels to which a person can send a code. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CHANNEL_TITLES } from '../../../plugins/names.ts';
 import type { PushChannel, PushPlugin } from '../../../src/channel/index.ts';
 import { linkRoutes } from '../../../src/daemon/http/link-routes.ts';
 import { createServer } from '../../../src/daemon/http/server.ts';
@@ -30,7 +31,11 @@ const PHONE: PushPlugin = {
     comparePhone: (user_id, phone) => (phone === user_id ? 'same' : 'other'),
   },
 };
-const LINKED: PushPlugin = { ...TELEX, linking: { argument: 'ID', idsOf: (given) => [given] } };
+const LINKED: PushPlugin = {
+  ...TELEX,
+  title: 'Telex',
+  linking: { argument: 'ID', idsOf: (given) => [given] },
+};
 /** A channel that knows nobody, so that nothing can be connected there. */
 const UNLINKED: PushPlugin = { ...TELEX, name: 'pager' };
 const CHANNEL: PushChannel = {
@@ -299,6 +304,8 @@ describe('/links', () => {
         },
       ],
       channels: ['telex', 'phone'],
+      // A link to a bundled channel that is not active has its title, too.
+      titles: { ...CHANNEL_TITLES, telex: 'Telex', pager: 'pager', phone: 'phone' },
     });
     const path = `/links/${body.links[0].id}`;
     expect((await ask('DELETE', path, bob)).status).toBe(404);

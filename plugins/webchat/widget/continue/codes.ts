@@ -68,8 +68,10 @@ export type Chat = Pick<CodeState, 'channel' | 'masked_id' | 'name'>;
 
 export type Link = Chat & { id: string };
 
-interface Links {
+export interface Links {
   links: readonly Link[];
   /** The channels to which a code can be sent. */
   channels: readonly string[];
+  /** What people call the channels, by name. */
+  titles: Readonly<Record<string, string>>;
 }

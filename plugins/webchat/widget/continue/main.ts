@@ -57,7 +57,7 @@ export async function offerChats(
   addStyle(chat, style);
   const texts = textsIn(language);
   const sheet = new Sheet({ chat, codes, texts, language, load, ...found });
-  const title = formatTitle(texts, found.channels, language);
+  const title = formatTitle(texts, found, language);
   const opener = button(
     { class: 'quiet', 'aria-label': title, title },
     () => sheet.open(opener),

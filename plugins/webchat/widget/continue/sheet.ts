@@ -1,27 +1,18 @@
 import { button, h, icon, iconButton, set } from '../view/dom.ts';
 import type { LoadPart } from '../view/parts.ts';
-import type { Chat, CodeState, Codes, Link, MadeCode } from './codes.ts';
+import type { Chat, CodeState, Codes, Link, Links, MadeCode } from './codes.ts';
 import type { ContinueTexts } from './texts.ts';
-
-/** The names that people know. A channel of an operator has its own name. */
-const NAMES: Readonly<Record<string, string>> = {
-  teamchat: 'Slack',
-  phonechat: 'WhatsApp',
-  msgbot: 'Telegram',
-};
 
 /** How often the state of a code is asked for, ms. */
 const ASK_MS = 2000;
 
-interface SheetParts {
+interface SheetParts extends Links {
   chat: HTMLElement;
   codes: Codes;
   texts: ContinueTexts;
   /** The language of the texts. */
   language: string;
   load: LoadPart;
-  channels: readonly string[];
-  links: readonly Link[];
 }
 
 /**
@@ -38,8 +29,8 @@ export class Sheet {
 
   constructor(parts: SheetParts) {
     this.#parts = parts;
-    const { texts, channels, language, links } = parts;
-    const title = h('h2', { id: 'continue', tabindex: -1 }, formatTitle(texts, channels, language));
+    const { texts, language, links } = parts;
+    const title = h('h2', { id: 'continue', tabindex: -1 }, formatTitle(texts, parts, language));
     this.#element = h(
       'section',
       { class: 'sheet', 'aria-labelledby': 'continue' },
@@ -129,7 +120,7 @@ export class Sheet {
     const { qrCode } = await load('qr');
     const places = Object.entries(channels).flatMap(([channel, { url }]) => {
       if (url === undefined || !/^https:\/\//.test(url)) return [];
-      const name = displayName(channel);
+      const name = this.#nameOf(channel);
       return h(
         'a',
         { class: 'secondary', href: url, target: '_blank', rel: 'noopener noreferrer' },
@@ -163,7 +154,7 @@ export class Sheet {
     const { claimed, yes, no, answer } = texts;
     this.#show(
       h('p', { class: 'asks' }, claimed),
-      chatLine(chat),
+      this.#chatLine(chat),
       h(
         'div',
         { class: 'choice' },
@@ -187,8 +178,20 @@ export class Sheet {
     const { connected, disconnect } = texts;
     this.#links.replaceChildren(
       ...(links.length > 0 ? [h('li', {}, h('h3', {}, connected))] : []),
-      ...links.map((link) => h('li', {}, chatLine(link), this.#button('again', disconnect, end(link.id)))),
+      ...links.map((link) =>
+        h('li', {}, this.#chatLine(link), this.#button('again', disconnect, end(link.id))),
+      ),
     );
+  }
+
+  /** Names come from the platform, and may have any direction of writing. */
+  #chatLine({ channel = '', masked_id = '', name }: Chat): HTMLElement {
+    const who = [...(name ? [h('bdi', {}, name), ', '] : []), h('bdi', {}, masked_id)];
+    return h('p', { class: 'who' }, h('b', {}, this.#nameOf(channel)), ' ', h('span', {}, ...who));
+  }
+
+  #nameOf(channel: string): string {
+    return this.#parts.titles[channel] ?? channel;
   }
 
   /** A button that cannot be pressed twice. If its work fails, the person is told. */
@@ -209,8 +212,8 @@ export class Sheet {
 }
 
 /** What the sheet and its button are called. */
-export function formatTitle({ offer }: ContinueTexts, channels: readonly string[], language: string): string {
-  const names = channels.map(displayName);
+export function formatTitle({ offer }: ContinueTexts, { channels, titles }: Links, language: string): string {
+  const names = channels.map((channel) => titles[channel] ?? channel);
   return offer.replace('{channels}', listOf(names, language));
 }
 
@@ -221,12 +224,6 @@ function listOf(names: readonly string[], language: string): string {
   } catch {
     return names.join(', ');
   }
-}
-
-/** Names come from the platform, and may have any direction of writing. */
-function chatLine({ channel = '', masked_id = '', name }: Chat): HTMLElement {
-  const who = [...(name ? [h('bdi', {}, name), ', '] : []), h('bdi', {}, masked_id)];
-  return h('p', { class: 'who' }, h('b', {}, displayName(channel)), ' ', h('span', {}, ...who));
 }
 
 function words(text: string): HTMLElement {
@@ -259,8 +256,4 @@ function result(isGood: boolean, text: string): HTMLElement {
     icon(isGood ? 'check' : 'warning'),
     h('bdi', {}, text),
   );
-}
-
-function displayName(channel: string): string {
-  return NAMES[channel] ?? channel;
 }
