@@ -2,14 +2,11 @@ import type { ChannelPlugin } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { sendersTexts } from '../linking/find-link.ts';
 import { linkKeys } from '../linking/link-ids.ts';
-import { type Arrival, arrivedChannel } from '../message/arrival.ts';
 import { SignInChanged } from '../message/authorize-sender.ts';
 import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import { runTurn } from '../message/run-turn.ts';
 import type { Services } from '../message/services.ts';
 import { runFromInbox } from '../message/steps.ts';
-import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
-import { textOfTurn } from '../store/inbox/collect-turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox/inbox.ts';
 import { replied } from '../store/inbox/settled.ts';
 import type { NewWaitingQuestion } from '../store/links/waiting-questions.ts';
@@ -23,6 +20,7 @@ import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { Admittance } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
 import { Sending, type SendingParts } from './sending.ts';
+import { toArrival } from './to-arrival.ts';
 import type { Typing } from './typing.ts';
 
 /** The parts of the worker that a delivery uses. */
@@ -83,7 +81,9 @@ export class Delivery {
     const reply_to = this.#attempt.replyTo();
     const stopTyping = reply_to === null ? () => {} : this.#typing.keepShowing(this.#later, reply_to);
     try {
-      const end = await runTurn(runFromInbox, this.#arrival(lost, outlet, collected), this.#services);
+      const parts = { plugin: this.#later.plugin, outlet, lost, collected };
+      const arrival = toArrival(this.#attempt.message, parts);
+      const end = await runTurn(runFromInbox, arrival, this.#services);
       if (!end.answered) {
         const outcome = await outlet.afterFailure(end.error);
         if (end.isStored) this.#attempt.logOutcome(outcome);
@@ -115,57 +115,6 @@ export class Delivery {
       await this.#attempt.end(await outlet.afterFailure(error));
       return null;
     }
-  }
-
-  #arrival(
-    lost: Cancellation,
-    outlet: PushOutlet,
-    collected: readonly InboxMessage[],
-  ): Arrival<Answering & Deduplicated & Guarded> {
-    const {
-      id,
-      request_id,
-      session_id,
-      message: queued,
-      message_id,
-      reply_to,
-      rerun,
-    } = this.#attempt.message;
-    if (queued === null || session_id === null) throw new Error('a text without a message has no run');
-    const { parent_span, edited = false, ...message } = queued;
-    const text = textOfTurn([this.#attempt.message, ...collected]);
-    const isEdited = edited || collected.some((one) => one.message?.edited === true);
-    const further = collected.map((one) => ({
-      id: one.id,
-      message_id: one.message_id,
-      request_id: one.request_id,
-    }));
-    return {
-      turn_id: id,
-      request_id,
-      message: { ...message, text, ...(message_id === null ? {} : { message_id }), reply_to },
-      ...(further.length === 0 ? {} : { collected: further }),
-      ...(rerun === undefined ? {} : { rerun }),
-      session_id,
-      session_is_generated: false,
-      channel: arrivedChannel(this.#later.plugin),
-      address: null,
-      validated: null,
-      ticket: null,
-      parent_span,
-      edited: isEdited,
-      outlet,
-      stopped: null,
-      // The person wrote it before the first run.
-      accepted_at: rerun?.received_at ?? this.#attempt.message.received_at,
-      lost,
-      patient: true,
-      reader: null,
-      changes: {},
-      // The message was deduplicated and checked by the guard before it was enqueued.
-      key: null,
-      counted_in: null,
-    };
   }
 }
 

@@ -47,9 +47,11 @@ function aliasOf({ platform, user_id, alias_id, shared }: Arrived['message']): s
   return shared ? null : ownerOnPlatform(platform, user_id, alias_id).alias;
 }
 
+type Beginning = Pick<Arrived, 'message' | 'channel' | 'session_id' | 'session_is_generated' | 'address'>;
+
 /** The session that a message begins. It has no owner, and is not stored yet. */
 export function newSession(
-  { message, channel, session_id, session_is_generated, address }: Arrived,
+  { message, channel, session_id, session_is_generated, address }: Beginning,
   { clock, settings }: Pick<Uses, 'clock' | 'settings'>,
 ): Session {
   const now = clock.now();
