@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { HistorySummaries } from './message/run/summaries.ts';
 import type { Services } from './message/services.ts';
-import { RunSlots, WaitLimit } from './message/waits/run-slots.ts';
+import { RunSlots } from './message/waits/run-slots.ts';
 import { SessionLock } from './message/waits/session-lock.ts';
+import { WaitLimit } from './message/waits/wait-limit.ts';
 import { ClaimKeeper } from './store/claims/claim-keeper.ts';
 import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';

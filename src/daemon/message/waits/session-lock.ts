@@ -8,7 +8,8 @@ import type { Store } from '../../store/store.ts';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { LiveMap } from '../../time/live-map.ts';
 import type { Cancellation } from '../../time/time-limit.ts';
-import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
+import { Semaphore } from './semaphore.ts';
+import type { Waiter, WaitLimit } from './wait-limit.ts';
 
 /** How long to wait before the next attempt to claim a session that another daemon holds, ms. */
 const TRY_AGAIN_MS = 250;

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { RunSlots, WaitLimit } from '../../../../src/daemon/message/waits/run-slots.ts';
+import { RunSlots } from '../../../../src/daemon/message/waits/run-slots.ts';
+import { WaitLimit } from '../../../../src/daemon/message/waits/wait-limit.ts';
 import type { StepLine } from '../../../../src/daemon/trace/trace-record.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 

@@ -1,7 +1,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { WaitLimit } from '../../../../src/daemon/message/waits/run-slots.ts';
 import { SessionLock } from '../../../../src/daemon/message/waits/session-lock.ts';
+import { WaitLimit } from '../../../../src/daemon/message/waits/wait-limit.ts';
 import { ClaimKeeper } from '../../../../src/daemon/store/claims/claim-keeper.ts';
 import { CLAIM_MS } from '../../../../src/daemon/store/claims/claims.ts';
 import { ClaimLost } from '../../../../src/daemon/store/failures.ts';
