@@ -19,7 +19,7 @@ import { createServer } from './http/server.ts';
 import type { Claims } from './identity/identity.ts';
 import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
-import { type Notices, noticeEnded } from './inbox/link-notices.ts';
+import { noticeEnded } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
 import type { Services } from './message/services.ts';
 import { createGauges, measuredStore } from './metrics/measured-store.ts';
@@ -123,9 +123,8 @@ async function startParts(
   life.started('sources of tools', () => (reloader ?? revision.registry).stop());
 
   const stopping = new AbortController();
-  let notices: Notices | null = null;
-  const tellEnded = async (link: Parameters<typeof noticeEnded>[1], claims: Claims) =>
-    notices === null ? undefined : noticeEnded(notices, link, claims, 'link_sign_in_over');
+  const tellEnded = (link: Parameters<typeof noticeEnded>[1], claims: Claims) =>
+    noticeEnded({ services, worker }, link, claims, 'link_sign_in_over');
   const renewer = LinkRenewer.of({
     settings,
     store,
@@ -149,14 +148,13 @@ async function startParts(
   const replica = { replica_id: randomSuffix(), digests: onChange(() => services.settings, settingsDigests) };
   await joinReplicas(base, services, replica);
 
-  const inbox = new InboxWorker(services);
-  notices = { services, worker: inbox };
-  const platforms = new PlatformWatch(log, environment, inbox.reach);
+  const worker = new InboxWorker(services);
+  const platforms = new PlatformWatch(log, environment, worker.reach);
   life.started('checks of platforms', () => platforms.stop());
   const active = createChannels(channels, ({ plugin, settings: own }) =>
-    createChannel(plugin, own, { services, inbox }, dev.simulated.includes(plugin.name)),
+    createChannel(plugin, own, { services, worker }, dev.simulated.includes(plugin.name)),
   );
-  await startChannels(base, active, inbox);
+  await startChannels(base, active, worker);
   renewer?.start();
   life.started('renewal of tokens', () => renewer?.stop());
 
@@ -166,14 +164,14 @@ async function startParts(
     channels: active,
     ownRoutes: [
       feedbackRoute(services, listNamespaces(active)),
-      ...linkRoutes({ services, inbox, channels: active }),
+      ...linkRoutes({ services, worker, channels: active }),
       ...shop,
       ...active.filter(({ plugin }) => dev.simulated.includes(plugin.name)).flatMap(simulatedRoutes),
       ...(acceptsLogout(settings)
         ? [backChannelLogout(services, (claims) => signOutAtSite({ store, seal, tellEnded }, claims))]
         : []),
     ],
-    findOutage: (platform) => inbox.reach.health(platform),
+    findOutage: (platform) => worker.reach.health(platform),
     ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
   });
   const address = await server.listen(
@@ -225,7 +223,7 @@ async function startParts(
       }
       // New connections to a socket that the service manager holds wait in it for the next daemon.
       if (stopDelay > 0 || socket !== null) await server.refuseConnections();
-      inbox.pause();
+      worker.pause();
       const answered = await server.drain(grace.left_ms);
       // A run continues even if its client has gone, so it gets the rest of the grace period.
       await settledWithin(services.running, grace.left_ms);
@@ -313,19 +311,19 @@ async function joinReplicas({ clock, log, life }: Base, services: Services, repl
 async function startChannels(
   { life, metrics, readiness }: Base,
   active: readonly ActiveChannel[],
-  inbox: InboxWorker,
+  worker: InboxWorker,
 ): Promise<void> {
   for (const one of active) {
     readiness.starting(`starting the channel ${one.plugin.name}`);
     const hasInbox = one.plugin.delivery === 'push';
-    if (hasInbox) inbox.add(one.plugin, one.channel);
+    if (hasInbox) worker.add(one.plugin, one.channel);
     metrics?.addChannel(one.plugin.name, hasInbox);
     life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
     await startChannel(one);
   }
-  life.started('inbox', () => inbox.stop());
+  life.started('inbox', () => worker.stop());
   readiness.starting('starting the inbox');
-  await inbox.start();
+  await worker.start();
 }
 
 function logSocket(log: Log, { url, port }: { url: string; port: number }, expected: number): void {

@@ -200,7 +200,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /session:|refused:|identity:/,
     changes: [
       {
-        file: 'src/daemon/inbox/link-codes.ts',
+        file: 'src/daemon/inbox/take-link-codes.ts',
         from: 'await services.store.linkCodes.endSeen(hash);',
         to: 'void hash;',
       },
@@ -212,7 +212,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /not refused: a message was answered with question/,
     changes: [
       {
-        file: 'src/daemon/inbox/link-codes.ts',
+        file: 'src/daemon/inbox/take-link-codes.ts',
         from: 'if (code === null || message.forwarded || message.confirm',
         to: 'if (code === null || message.confirm',
       },
@@ -225,7 +225,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       /session: the sender sees (?:on_site|done), but must see question|identity: 1 messages were answered without need/,
     changes: [
       {
-        file: 'src/daemon/inbox/link-codes.ts',
+        file: 'src/daemon/inbox/take-link-codes.ts',
         from: 'const newer = await newerReply(message, code, services);',
         to: 'const newer = null as Awaited<ReturnType<typeof newerReply>>;',
       },

@@ -50,7 +50,7 @@ export class SimulatedDaemon {
   readonly services: StreamServices;
   readonly #world: World;
   readonly #clock: AlarmClock;
-  readonly #inbox: InboxWorker;
+  readonly #worker: InboxWorker;
   readonly #life: Lifecycle;
   readonly #stopping = new AbortController();
   readonly #died = Promise.withResolvers<{ is: 'lost' }>();
@@ -119,15 +119,15 @@ export class SimulatedDaemon {
       stopping: this.#stopping.signal,
     });
     this.services = { ...services, gate: { pass: () => world.scheduler.point(this.actor) } };
-    this.#inbox = new InboxWorker(this.services);
+    this.#worker = new InboxWorker(this.services);
     const post = world.platform.pluginFor(this);
-    const doors = { services: this.services, inbox: this.#inbox };
+    const doors = { services: this.services, worker: this.#worker };
     this.#scopes = {
       chat: createResponseScope(CHAT, {}, doors),
       feed: createStreamScope(FEED, {}, doors),
       post: createPushScope(post, {}, doors),
     };
-    this.#inbox.add(post, post.create(this.#scopes.post));
+    this.#worker.add(post, post.create(this.#scopes.post));
   }
 
   get accepts(): boolean {
@@ -166,8 +166,8 @@ export class SimulatedDaemon {
     this.#life.started('store', () => store.close());
     this.#life.started('reaper of streams', await startReaper(store.streams, clock, log));
     this.#life.started('renewal of claims', () => claims.stop());
-    this.#life.started('inbox', () => this.#inbox.stop());
-    await this.#inbox.start();
+    this.#life.started('inbox', () => this.#worker.stop());
+    await this.#worker.start();
     this.#accepts = true;
   }
 
@@ -183,7 +183,7 @@ export class SimulatedDaemon {
     this.#accepts = false;
     const grace_ms = this.#world.settings.SHUTDOWN_GRACE_SECONDS * 1000;
     const ends_at = this.#clock.now() + grace_ms;
-    this.#inbox.pause();
+    this.#worker.pause();
     this.#drained.abort(new Error('the daemon is stopping'));
     await this.#settledBy(ends_at, this.#requests);
     await this.#settledBy(ends_at, this.services.running);

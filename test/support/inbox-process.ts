@@ -68,7 +68,7 @@ export class InboxProcess {
     for (const { plugin, settings: own } of configuration.channels) {
       const platform = platforms.find((one) => one.plugin.name === plugin.name);
       if (!platform || plugin.delivery !== 'push') continue;
-      const scope = createPushScope(plugin, own, { services: this.services, inbox: this.worker });
+      const scope = createPushScope(plugin, own, { services: this.services, worker: this.worker });
       const fetch: typeof globalThis.fetch = (...call) => this.#life.lasting(() => platform.fetch(...call));
       // The simulators sign with the system time, so the channels must check signatures with it.
       const channel = plugin.create({ ...scope, fetch, now: () => Date.now() });

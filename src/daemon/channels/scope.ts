@@ -20,13 +20,13 @@ import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { endCollecting } from '../inbox/end-collecting.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
-import { takeLinkCodes } from '../inbox/link-codes.ts';
 import { noticeEnded } from '../inbox/link-notices.ts';
 import { notify, Throttle } from '../inbox/notify.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
 import { storedParts } from '../inbox/outgoing.ts';
 import { press } from '../inbox/press.ts';
-import type { InboxWorker } from '../inbox/work.ts';
+import { takeLinkCodes } from '../inbox/take-link-codes.ts';
+import type { InboxParts } from '../inbox/work.ts';
 import { linkKeys } from '../linking/link-ids.ts';
 import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.ts';
 import { runOnce } from '../linking/run-once.ts';
@@ -46,9 +46,8 @@ import { platformFetch } from './platform-fetch.ts';
 const AGAIN_SECONDS = 5;
 
 /** The services of the daemon that a scope hands over. */
-interface Doors {
+interface Doors extends InboxParts {
   services: StreamServices;
-  inbox: InboxWorker;
 }
 
 /** Creates a channel in the scope of its delivery. Nothing of other plugins is in it. */
@@ -144,17 +143,17 @@ export function createPushScope(
   doors: Doors,
   isSimulated = false,
 ): PushScope {
-  const { services, inbox } = doors;
+  const { services, worker } = doors;
   const throttle = new Throttle(() => services.clock.now());
-  const notifier = { plugin, services, worker: inbox, throttle };
+  const notifier = { plugin, services, worker, throttle };
   const replyParts = new ReplyParts(storedParts(services.store.inbox));
   const log = services.log.child({ channel: plugin.name });
   return {
     ...commonScope(plugin, settings, doors, isSimulated),
     enqueue: (messages, request) =>
-      reportingMisfits(log, request, enqueue(plugin, services, inbox, messages, request)),
+      reportingMisfits(log, request, enqueue(plugin, services, worker, messages, request)),
     press: (message, request) =>
-      reportingMisfits(log, request, press(plugin, services, inbox, message, request)),
+      reportingMisfits(log, request, press(plugin, services, worker, message, request)),
     edit: (edited, request) =>
       reportingMisfits(log, request, edit(plugin, servicesFor(services, request), edited)),
     forget: ({ message_id, user_id }) =>
@@ -167,7 +166,7 @@ export function createPushScope(
     sendParts: (id, parts, sendPart) =>
       replyParts.send(id, parts, async (part, index) => {
         const sent_id = await sendPart(part, index);
-        if (typeof sent_id === 'string') inbox.sentIds.note(id, sent_id);
+        if (typeof sent_id === 'string') worker.sentIds.note(id, sent_id);
       }),
     rate: (reaction) => rateSentAnswer(services, plugin.name, reaction),
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
@@ -202,35 +201,35 @@ function toOrigin(request: ChannelRequest, { observer }: Services): Origin {
   return { request_id: request.id, address: request.address, validated, ticket, parent_span };
 }
 
-function createLinks(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScope['links'] {
-  const notices = { services, worker: inbox };
+function createLinks(plugin: ChannelPlugin, doors: Doors): ChannelScope['links'] {
+  const { services, worker } = doors;
   return {
     link(user_id, token, { replace = true, message_id, request } = {}) {
       const own = servicesFor(services, request);
       return runOnce(own, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
-        await endCollecting(own, inbox, plugin.name, user_id);
+        await endCollecting(own, worker, plugin.name, user_id);
         const outcome = await link(own, plugin, user_id, token, () => replace);
         const { person, replaced } = outcome.linked
           ? { person: outcome.verdict.person, replaced: outcome.replaced }
           : { person: null, replaced: null };
         // A message of the user replaced the link in the chat itself, so the user knows.
         if (replaced !== null && message_id === undefined)
-          await noticeEnded(notices, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
+          await noticeEnded(doors, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
         // A question of the user may have waited for this.
-        if (outcome.linked) inbox.wake();
+        if (outcome.linked) worker.wake();
         return { answer: toLinkAnswer(outcome), person };
       });
     },
     async takeCode(given, request) {
       const message = acceptMessage(plugin, given);
       const request_id = request?.id ?? timeOrderedId(services.clock.now());
-      const [left] = await takeLinkCodes(notices, plugin, [message], request_id);
+      const [left] = await takeLinkCodes(doors, plugin, [message], request_id);
       return left === null;
     },
     unlink(user_id, { message_id, request } = {}) {
       const own = servicesFor(services, request);
       return runOnce(own, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => {
-        await endCollecting(own, inbox, plugin.name, user_id);
+        await endCollecting(own, worker, plugin.name, user_id);
         return { answer: await unlink(own, plugin, user_id), person: null };
       });
     },
@@ -239,7 +238,7 @@ function createLinks(plugin: ChannelPlugin, { services, inbox }: Doors): Channel
       const verdict = await own.tokens.validate(token);
       const answer = await unlinkPerson(own, plugin, user_id, token);
       if (answer.outcome === 'removed' && verdict.valid)
-        await noticeEnded(notices, { platform: plugin.name, user_id }, verdict.claims, 'link_ended');
+        await noticeEnded(doors, { platform: plugin.name, user_id }, verdict.claims, 'link_ended');
       return answer;
     },
   };

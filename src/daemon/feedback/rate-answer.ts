@@ -1,6 +1,6 @@
 import type { AnswerReaction } from '../../channel/index.ts';
 import type { Seal } from '../identity/seal.ts';
-import { withoutCodes } from '../linking/link-codes.ts';
+import { withoutCodes } from '../linking/codes-in-text.ts';
 import { maskSecrets } from '../settings/mask-secrets.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
 import type { Feedback, Rater, Rating } from '../store/feedback.ts';

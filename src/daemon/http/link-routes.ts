@@ -4,10 +4,10 @@ import { readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { noticeBound, noticeEnded } from '../inbox/link-notices.ts';
-import type { InboxWorker } from '../inbox/work.ts';
+import type { InboxParts } from '../inbox/work.ts';
 import { bindCode } from '../linking/bind-code.ts';
+import { createCode } from '../linking/create-code.ts';
 import { listLinks, type PersonsLink } from '../linking/find-link.ts';
-import { createCode, maskedId } from '../linking/link-codes.ts';
 import { codeRecord } from '../linking/link-ids.ts';
 import { removeFound } from '../linking/links.ts';
 import { forRequest } from '../message/for-request.ts';
@@ -21,9 +21,7 @@ import type { ActiveChannel } from './routes.ts';
 /** How long the platforms may take to report the address of a channel, ms. */
 const ADDRESS_MS = 2000;
 
-interface LinkRouteParts {
-  services: Services;
-  inbox: InboxWorker;
+interface LinkRouteParts extends InboxParts {
   channels: readonly ActiveChannel[];
 }
 
@@ -34,7 +32,7 @@ type Valid = Extract<TokenVerdict, { valid: true }>;
  * in the header or the body only: a browser sends a cookie, and a link contains a query, without the person's intention.
  */
 export function linkRoutes(parts: LinkRouteParts): Route[] {
-  const { inbox: worker, channels } = parts;
+  const { worker, channels } = parts;
   const route = (
     method: Route['method'],
     path: string,
@@ -150,7 +148,7 @@ function toView({ code_id, state, expires_at, claimant }: LinkCode) {
     expires_at: new Date(expires_at).toISOString(),
     ...(claimant === null
       ? {}
-      : { channel: claimant.platform, masked_id: maskedId(claimant.user_id), name: claimant.name }),
+      : { channel: claimant.platform, masked_id: maskId(claimant.user_id), name: claimant.name }),
   };
 }
 
@@ -158,7 +156,7 @@ function linkView({ id, platform, user_id, name, made_at, expires_at }: PersonsL
   return {
     id,
     channel: platform,
-    masked_id: maskedId(user_id),
+    masked_id: maskId(user_id),
     name,
     since: made_at === null ? null : new Date(made_at).toISOString(),
     until: new Date(expires_at).toISOString(),
@@ -208,4 +206,14 @@ function noSuchCode(): AgentdError {
 
 function codeGone(): AgentdError {
   return new AgentdError('code_gone', 'This link code is no longer open. Make another one.');
+}
+
+/** Maximum number of characters of an id that are shown. */
+const SHOWN = 4;
+
+/** The end of a platform's id, by which its person recognizes it: `…0123`. At least half of the id is hidden. */
+function maskId(user_id: string): string {
+  const characters = Array.from(user_id);
+  const shown = Math.min(SHOWN, Math.floor(characters.length / 2));
+  return `…${characters.slice(characters.length - shown).join('')}`;
 }

@@ -23,9 +23,9 @@ import { maskTokens } from '../settings/secret.ts';
 import type { Arrival, Collects, NewInboxMessage } from '../store/inbox/inbox.ts';
 import { addLazyMember } from '../syntax/lazy-member.ts';
 import { timeOrderedId } from '../time/clock.ts';
-import { endCodesIn, takeLinkCodes } from './link-codes.ts';
 import { noticeTo, tooMany } from './notify.ts';
 import { sealReplyTo } from './outgoing.ts';
+import { endCodesIn, takeLinkCodes } from './take-link-codes.ts';
 import type { InboxWorker } from './work.ts';
 
 /** Maximum number of messages in one delivery. A larger number is a defect of the channel. */

@@ -3,7 +3,6 @@ import { formatMinute } from '../../channel/setting.ts';
 import type { Claims, PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Bound } from '../linking/bind-code.ts';
-import type { Services } from '../message/services.ts';
 import type { StoredQuestion } from '../store/inbox/inbox.ts';
 import type { Claimant } from '../store/links/link-codes.ts';
 import type { LocalTexts } from '../texts/texts.ts';
@@ -11,13 +10,7 @@ import { shownValue } from '../tools/confirmation/plain-value.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { noticeTo, tooMany } from './notify.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
-import type { InboxWorker } from './work.ts';
-
-/** The parts of the daemon that send notices about links. */
-export interface Notices {
-  services: Services;
-  worker: InboxWorker;
-}
+import type { InboxParts } from './work.ts';
 
 interface Notice {
   platform: string;
@@ -36,7 +29,7 @@ interface Notice {
 }
 
 /** Stores a text for a user of a platform, which is sent as durably as a reply. @throws `unavailable` */
-export async function sendNotice({ services, worker }: Notices, notice: Notice): Promise<void> {
+export async function sendNotice({ services, worker }: InboxParts, notice: Notice): Promise<void> {
   const { platform, user_id, reply_to, text, ...rest } = notice;
   const stored = noticeTo({ name: platform }, services, reply_to, text, user_id);
   (await services.store.inbox.enqueue([{ ...stored, ...rest }])) ?? tooMany();
@@ -48,7 +41,7 @@ export async function sendNotice({ services, worker }: Notices, notice: Notice):
  * @param message_id the message that led to this; null if it was a request of the site
  */
 export async function noticeBound(
-  notices: Notices,
+  parts: InboxParts,
   platform: string,
   bound: Bound,
   code_id: string,
@@ -57,13 +50,13 @@ export async function noticeBound(
   const claimant =
     bound.outcome === 'refused' ? bound.claimant : 'code' in bound ? bound.code?.claimant : null;
   if (claimant == null) return;
-  const texts = textsFor(notices, claimant, bound.outcome === 'bound' ? bound.claims : null);
+  const texts = textsFor(parts, claimant, bound.outcome === 'bound' ? bound.claims : null);
   const text = renderNotice(bound, texts);
   if (text === null) return;
   const { user_id } = claimant;
-  const reply_to = claimantReplyTo(notices, claimant);
+  const reply_to = claimantReplyTo(parts, claimant);
   if (reply_to === null) return;
-  await sendNotice(notices, {
+  await sendNotice(parts, {
     platform,
     user_id,
     reply_to,
@@ -99,7 +92,7 @@ export function sealClaimantReplyTo(
 }
 
 /** Where a claimant reads the outcome; null if nothing leads there any more. */
-function claimantReplyTo({ services, worker }: Notices, claimant: Claimant): JsonObject | null {
+function claimantReplyTo({ services, worker }: InboxParts, claimant: Claimant): JsonObject | null {
   const { platform, user_id, reply_to } = claimant;
   const opened = openReplyTo(services.seal, toRecordKey(platform, user_id), reply_to);
   return opened ?? worker.privateChat(platform, user_id);
@@ -111,7 +104,7 @@ function toRecordKey(platform: string, user_id: string): string {
 
 /** The daemon's texts for a sender: in the language that the platform reports, or else in that of the token. */
 export function textsFor(
-  { services }: Notices,
+  { services }: InboxParts,
   { locale }: { locale?: string | null },
   claims: Claims | null,
 ): LocalTexts {
@@ -128,13 +121,13 @@ export function quoted(email: string): string {
  * the channel is not active, or cannot write to a user first. The text names nobody: a phone number may have a new owner.
  */
 export async function noticeEnded(
-  notices: Notices,
+  parts: InboxParts,
   { platform, user_id }: { platform: string; user_id: string },
   { locale }: Pick<Claims, 'locale'>,
   what: 'link_ended' | 'link_replaced' | 'link_sign_in_over',
 ): Promise<void> {
-  const reply_to = notices.worker.privateChat(platform, user_id);
+  const reply_to = parts.worker.privateChat(platform, user_id);
   if (reply_to === null) return;
-  const text = notices.services.texts.in(locale).say(what);
-  await sendNotice(notices, { platform, user_id, reply_to, text, message_id: null, is_hint: true });
+  const text = parts.services.texts.in(locale).say(what);
+  await sendNotice(parts, { platform, user_id, reply_to, text, message_id: null, is_hint: true });
 }

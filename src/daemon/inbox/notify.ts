@@ -11,12 +11,10 @@ import { copyOfJson } from '../syntax/json.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { endCollecting } from './end-collecting.ts';
 import { omitPrivate, sealReplyTo } from './outgoing.ts';
-import type { InboxWorker } from './work.ts';
+import type { InboxParts } from './work.ts';
 
-export interface Notifier {
+export interface Notifier extends InboxParts {
   plugin: ChannelPlugin;
-  services: Services;
-  worker: InboxWorker;
   throttle: Throttle;
 }
 

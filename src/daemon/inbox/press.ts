@@ -10,7 +10,7 @@ import type { InboxMessage } from '../store/inbox/inbox.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { enqueue } from './enqueue.ts';
-import { pressLinkCode } from './link-codes.ts';
+import { pressLinkCode } from './take-link-codes.ts';
 import type { InboxWorker } from './work.ts';
 
 /**

@@ -23,6 +23,12 @@ const POLL_MS = 500;
 /** The wait after an attempt that was ended by a defect, ms. */
 const BROKE_OFF_MS = 60_000;
 
+/** What the inbox needs to store a message or a notice, and to process it soon. */
+export interface InboxParts {
+  services: Services;
+  worker: InboxWorker;
+}
+
 /**
  * The attempts of one kind that run at the same time. Each kind has its own lane, so that messages to send do not wait
  * behind messages to run.

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { checkMessage } from '../../channel/check-message.ts';
 import type { ChannelPlugin, IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { withoutCodes } from '../linking/link-codes.ts';
+import { withoutCodes } from '../linking/codes-in-text.ts';
 import { generateSessionId } from '../session/session.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { copyOfJson, mapTexts } from '../syntax/json.ts';

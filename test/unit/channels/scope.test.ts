@@ -13,7 +13,7 @@ import { openAt, stateDirectory } from '../store/state-directory.ts';
 async function doorsOf(texts = new Texts(), store = openAt(`${stateDirectory()}/agentd.db`)) {
   const { services: usual } = await laterServices(store, systemClock);
   const services = { ...usual, texts };
-  return { services, inbox: new InboxWorker(services) };
+  return { services, worker: new InboxWorker(services) };
 }
 
 const pushScope = async (...given: Parameters<typeof doorsOf>) =>
@@ -55,7 +55,7 @@ describe('a chat whose link was', () => {
   async function chat() {
     const doors = await doorsOf();
     const privateChat = (user_id: string) => ({ to: user_id });
-    doors.inbox.add(TELEX, { routes: [], send: async () => {}, privateChat });
+    doors.worker.add(TELEX, { routes: [], send: async () => {}, privateChat });
     const { links } = createPushScope(TELEX, {}, doors);
     const told = async () =>
       (await doors.services.store.inbox.list({ states: ['replied'], limit: 10 })).map(({ reply }) => reply);
@@ -99,7 +99,7 @@ it('the log lines about a link have the id of the request that changed it', asyn
     openAt(`${stateDirectory()}/agentd.db`),
     systemClock,
   );
-  const scope = createPushScope(TELEX, {}, { services: usual, inbox: new InboxWorker(usual) });
+  const scope = createPushScope(TELEX, {}, { services: usual, worker: new InboxWorker(usual) });
   const { links } = scope;
   const ask = (id: string) => ({ message_id: id, request: { id, headers: {} } as ChannelRequest });
   await links.link('t1', await token(), ask('r1'));
@@ -118,7 +118,7 @@ it('the log lines about a link have the id of the request that changed it', asyn
 
 it('the log says which member of a message does not fit the contract, since only the platform gets the refusal', async () => {
   const { services, lines } = await laterServices(openAt(`${stateDirectory()}/agentd.db`), systemClock);
-  const scope = createPushScope(TELEX, {}, { services, inbox: new InboxWorker(services) });
+  const scope = createPushScope(TELEX, {}, { services, worker: new InboxWorker(services) });
   const message = { platform: 'telex', user_id: 't1', channel_id: 't1', thread_id: 'other:t1', text: 'hi' };
   const request = { id: 'r1', headers: {} } as ChannelRequest;
   const enqueued = scope.enqueue(

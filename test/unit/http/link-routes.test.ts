@@ -6,8 +6,8 @@ import { linkRoutes } from '../../../src/daemon/http/link-routes.ts';
 import { createServer } from '../../../src/daemon/http/server.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
+import { codeHashes } from '../../../src/daemon/linking/codes-in-text.ts';
 import { findLink } from '../../../src/daemon/linking/find-link.ts';
-import { codeHashes } from '../../../src/daemon/linking/link-codes.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
@@ -65,7 +65,7 @@ beforeEach(async () => {
     channel: plugin === PHONE ? { ...CHANNEL, codeUrl: () => null, chatUrl: () => chatUrl } : CHANNEL,
   }));
   for (const { plugin, channel } of channels) worker.add(plugin, channel);
-  const ownRoutes = linkRoutes({ services, inbox: worker, channels });
+  const ownRoutes = linkRoutes({ services, worker, channels });
   const server = createServer({ services, channels: [], ownRoutes });
   ({ url } = await server.listen({ host: '127.0.0.1', port: 0 }));
   close = () => server.close();

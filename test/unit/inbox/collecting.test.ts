@@ -5,7 +5,7 @@ import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { messageTraces } from '../../../src/cli/message-traces.ts';
 import { createPushScope } from '../../../src/daemon/channels/scope.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
-import { createCode } from '../../../src/daemon/linking/link-codes.ts';
+import { createCode } from '../../../src/daemon/linking/create-code.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { InboxProcess, type InboxProcessOptions } from '../../support/inbox-process.ts';
 import { token } from '../../support/tokens.ts';
@@ -117,7 +117,7 @@ describe('messages that a person sends in quick succession', () => {
 
   it.each(['link', 'unlink'] as const)('are separated by a %s that no command asks for', async (what) => {
     await start();
-    const { links } = createPushScope(msgbot, {}, { services: process.services, inbox: process.worker });
+    const { links } = createPushScope(msgbot, {}, { services: process.services, worker: process.worker });
     const mine = await token();
     await expectSeparated(() => (what === 'link' ? links.link(USER, mine) : links.unlink(USER)));
   });

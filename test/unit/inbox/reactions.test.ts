@@ -38,7 +38,7 @@ it('a reaction to a message that the channel has sent rates the answer, if it is
       };
     },
   };
-  worker.add(plugin, createChannel(plugin, {}, { services, inbox: worker }));
+  worker.add(plugin, createChannel(plugin, {}, { services, worker }));
   await worker.start();
   const rate = (user_id: string, sent_id: string, rating: 1 | -1 = 1) =>
     scope?.rate({ user_id, sent_id, rating });

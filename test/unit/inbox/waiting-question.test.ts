@@ -175,7 +175,7 @@ describe('a question that needs sign-in, in a private chat', () => {
     await start();
     during = async () => {
       const [running] = await process.services.store.inbox.list({ states: ['running'], limit: 1 });
-      const scope = createPushScope(msgbot, {}, { services: process.services, inbox: process.worker });
+      const scope = createPushScope(msgbot, {}, { services: process.services, worker: process.worker });
       await scope.forget({ message_id: running?.message_id ?? '', user_id: USER });
     };
     const [reply] = await write('orders');

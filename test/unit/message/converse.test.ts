@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import sse from '../../../plugins/sse/index.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
-import { createCode, MASKED_CODE } from '../../../src/daemon/linking/link-codes.ts';
+import { MASKED_CODE } from '../../../src/daemon/linking/codes-in-text.ts';
+import { createCode } from '../../../src/daemon/linking/create-code.ts';
 import { EventQueue } from '../../../src/daemon/message/converse.ts';
 import { startStream } from '../../../src/daemon/stream/start-stream.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';

@@ -24,7 +24,7 @@ describe.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))('%s
     numbers = 0;
     world = await ConfirmationWorld.open();
     platform = await FakePlatform.start(plugin);
-    channel = createChannel(plugin, platform.settings, { services: world.services, inbox: world.worker });
+    channel = createChannel(plugin, platform.settings, { services: world.services, worker: world.worker });
     world.worker.add(plugin, channel);
   });
   afterEach(() => world.worker.idle());

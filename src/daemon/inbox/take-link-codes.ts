@@ -2,7 +2,6 @@ import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims } from '../identity/identity.ts';
 import { bindCode, claimsOfCode, refuseClaim } from '../linking/bind-code.ts';
-import { effectiveExpiry, findLink } from '../linking/find-link.ts';
 import {
   codeAlone,
   codeHashes,
@@ -10,25 +9,20 @@ import {
   knownCodesIn,
   MASKED_CODE,
   maskCodes,
-} from '../linking/link-codes.ts';
+} from '../linking/codes-in-text.ts';
+import { effectiveExpiry, findLink } from '../linking/find-link.ts';
 import { forRequest } from '../message/for-request.ts';
+import type { Services } from '../message/services.ts';
 import { sessionTag } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import { endCollecting } from './end-collecting.ts';
-import {
-  type Notices,
-  noticeBound,
-  quoted,
-  sealClaimantReplyTo,
-  sendNotice,
-  textsFor,
-} from './link-notices.ts';
+import { noticeBound, quoted, sealClaimantReplyTo, sendNotice, textsFor } from './link-notices.ts';
+import type { InboxParts } from './work.ts';
 
 /** A message of a platform, and the parts of the daemon that handle the codes in it. */
-interface Arriving {
-  notices: Notices;
+interface Arriving extends InboxParts {
   plugin: ChannelPlugin;
   request_id: string;
 }
@@ -44,14 +38,13 @@ interface Arriving {
  * @throws `unavailable`
  */
 export async function takeLinkCodes(
-  { services, worker }: Notices,
+  { services, worker }: InboxParts,
   plugin: ChannelPlugin,
   messages: readonly IncomingMessage[],
   request_id: string,
 ): Promise<(IncomingMessage | null)[]> {
   if (!messages.some(({ text }) => mayConcernCode(text, services))) return [...messages];
-  const notices = { services: forRequest(services, request_id), worker };
-  const arriving = { notices, plugin, request_id };
+  const arriving = { services: forRequest(services, request_id), worker, plugin, request_id };
   // All answers come first: nobody answers in the same delivery a question that a code in it leads to.
   const left: (IncomingMessage | null)[] = [];
   for (const message of messages) left.push((await takeAnswer(arriving, message)) ? null : message);
@@ -61,12 +54,12 @@ export async function takeLinkCodes(
 }
 
 /** Whether a text has the shape of a code in it, or may answer the question about one. Most messages do not. */
-function mayConcernCode(text: string, { texts }: Pick<Notices['services'], 'texts'>): boolean {
+function mayConcernCode(text: string, { texts }: Pick<Services, 'texts'>): boolean {
   return codesIn(text).length > 0 || texts.isAnswer(text);
 }
 
 /** A text with the codes of people masked. They end, because nobody knows who reads the text. */
-export async function endCodesIn(text: string, { services }: Pick<Notices, 'services'>): Promise<string> {
+export async function endCodesIn(text: string, { services }: Pick<InboxParts, 'services'>): Promise<string> {
   const known = await knownCodesIn(text, services);
   for (const hash of known.values()) await services.store.linkCodes.endSeen(hash);
   return maskCodes(text, known);
@@ -74,10 +67,10 @@ export async function endCodesIn(text: string, { services }: Pick<Notices, 'serv
 
 /** @returns the message with codes masked; null if it has claimed a code, or is only a code that others can read */
 async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<IncomingMessage | null> {
-  const { services } = arriving.notices;
+  const { services } = arriving;
   const { text } = message;
   if (message.shared) {
-    const masked = await endCodesIn(text, arriving.notices);
+    const masked = await endCodesIn(text, arriving);
     if (masked === text) return message;
     await trace(arriving, message, { verdict: 'refused', reason: 'link_code_seen' });
     // A code alone asks the agent nothing, and the group is to hear nothing.
@@ -90,7 +83,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
   const hash = known.get(code) ?? codeHashes(services.seal, code)[0];
   const claimed = await services.store.linkCodes.claim(hash, toClaimant(message, arriving));
   if (claimed.outcome === 'claimed') {
-    await endCollecting(services, arriving.notices.worker, message.platform, message.user_id);
+    await endCollecting(services, arriving.worker, message.platform, message.user_id);
     if (claimed.asks) await ask(arriving, message, claimed);
     return null;
   }
@@ -99,7 +92,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
   return masked;
 }
 
-function toClaimant(message: IncomingMessage, { notices: { services } }: Arriving) {
+function toClaimant(message: IncomingMessage, { services }: Arriving) {
   const { platform, user_id, alias_id = null, locale = null, metadata, reply_to = {} } = message;
   const { user_name } = metadata;
   return {
@@ -119,9 +112,9 @@ async function ask(
   message: IncomingMessage,
   { code, isNew }: Extract<CodeClaimed, { outcome: 'claimed' }>,
 ): Promise<void> {
-  const { notices, plugin } = arriving;
-  const reason = code.state === 'claimed' ? await refuseClaim(notices.services, plugin, code) : null;
-  const claims = claimsOfCode(code, notices.services);
+  const { services, plugin } = arriving;
+  const reason = code.state === 'claimed' ? await refuseClaim(services, plugin, code) : null;
+  const claims = claimsOfCode(code, services);
   if (isNew || reason !== null)
     await trace(
       arriving,
@@ -133,10 +126,10 @@ async function ask(
       code.code_id,
     );
   if (reason !== null) {
-    const text = textsFor(notices, message, claims).say(`link_code_${reason}`);
+    const text = textsFor(arriving, message, claims).say(`link_code_${reason}`);
     await answer(arriving, message, code, text);
   } else if (code.state !== 'claimed' || claims === null) {
-    await answer(arriving, message, code, textsFor(notices, message, null).say('link_code_gone'));
+    await answer(arriving, message, code, textsFor(arriving, message, null).say('link_code_gone'));
   } else await sendQuestion(arriving, message, code, claims);
 }
 
@@ -146,7 +139,7 @@ async function sendQuestion(
   code: LinkCode,
   claims: Claims,
 ): Promise<void> {
-  const texts = textsFor(arriving.notices, message, claims);
+  const texts = textsFor(arriving, message, claims);
   const [[confirm], [decline]] = [texts.words('confirm'), texts.words('decline')];
   const how = texts.say('link_code_how', { confirm, decline });
   const text = [texts.say('link_code_question', { email: quoted(claims.email) }), how].join('\n\n');
@@ -157,13 +150,13 @@ async function sendQuestion(
 
 /** Sends the answer to a message about a code, once. */
 function answer(
-  { notices }: Arriving,
+  arriving: Arriving,
   { platform, user_id, message_id, reply_to = {} }: IncomingMessage,
   { code_id: link_code }: Pick<LinkCode, 'code_id'>,
   text: string,
   asks: Pick<Parameters<typeof sendNotice>[1], 'question' | 'written_for'> = {},
 ): Promise<void> {
-  return sendNotice(notices, {
+  return sendNotice(arriving, {
     platform,
     user_id,
     reply_to,
@@ -176,7 +169,7 @@ function answer(
 
 /** Settles the question about a code that the sender has claimed, if the message is an answer to it. */
 async function takeAnswer(arriving: Arriving, message: IncomingMessage): Promise<boolean> {
-  const { services } = arriving.notices;
+  const { services } = arriving;
   const { text, shared, forwarded, confirm, message_id } = message;
   if (shared || forwarded || confirm || !arriving.plugin.linking) return false;
   const { texts, store } = services;
@@ -189,7 +182,7 @@ async function takeAnswer(arriving: Arriving, message: IncomingMessage): Promise
   }
   if (code.state !== 'claimed' || code.sender_agreed) return false;
   const claims = claimsOfCode(code, services);
-  const local = textsFor(arriving.notices, message, claims);
+  const local = textsFor(arriving, message, claims);
   const approve = local.isWord('confirm', text);
   if (!approve && !local.isWord('decline', text)) return false;
   const newer = await newerReply(message, code, services);
@@ -208,7 +201,7 @@ async function takeAnswer(arriving: Arriving, message: IncomingMessage): Promise
  * @returns null if no code has this id; otherwise whether the press counts
  */
 export async function pressLinkCode(
-  { services, worker }: Notices,
+  { services, worker }: InboxParts,
   plugin: ChannelPlugin,
   message: IncomingMessage,
   request_id: string,
@@ -219,7 +212,7 @@ export async function pressLinkCode(
   const { claimant } = code;
   if (claimant?.platform !== message.platform || claimant.user_id !== message.user_id)
     return 'confirm_not_yours';
-  const arriving = { notices: { services: forRequest(services, request_id), worker }, plugin, request_id };
+  const arriving = { services: forRequest(services, request_id), worker, plugin, request_id };
   if (message.shared) return 'confirm_gone';
   const isRepeat = message.message_id !== undefined && code.answered_by === message.message_id;
   if (isRepeat) await report(arriving, message, code);
@@ -233,7 +226,7 @@ async function settle(
   code_id: string,
   approve: boolean,
 ): Promise<boolean> {
-  const { services, worker } = arriving.notices;
+  const { services, worker } = arriving;
   const { linkCodes } = services.store;
   await endCollecting(services, worker, message.platform, message.user_id);
   const code = await linkCodes.answer(code_id, message, approve, message.message_id ?? null);
@@ -246,28 +239,26 @@ async function settle(
 
 /** Tells the sender what the answer has led to. Makes the link if the person has agreed, too. */
 async function report(arriving: Arriving, message: IncomingMessage, code: LinkCode): Promise<void> {
-  const { notices, plugin } = arriving;
+  const { services, plugin } = arriving;
   const { code_id, state } = code;
-  const claims = claimsOfCode(code, notices.services);
-  const texts = textsFor(notices, message, claims);
+  const claims = claimsOfCode(code, services);
+  const texts = textsFor(arriving, message, claims);
   if (state === 'declined') return answer(arriving, message, code, texts.say('link_code_declined'));
   if (state === 'claimed' && !code.sender_agreed)
     return claims === null ? undefined : sendQuestion(arriving, message, code, claims);
   const bound =
-    state === 'used'
-      ? await asBound(arriving, message, code)
-      : await bindCode(notices.services, plugin, code_id);
+    state === 'used' ? await asBound(arriving, message, code) : await bindCode(services, plugin, code_id);
   if (bound.outcome === 'waiting') return answer(arriving, message, code, texts.say('link_code_on_site'));
   if (bound.outcome === 'bound')
     await trace(arriving, message, { verdict: 'ok', reason: 'link_code_used' }, code_id);
   if (bound.outcome === 'refused')
     await trace(arriving, message, { verdict: 'refused', reason: `link_code_${bound.reason}` }, code_id);
-  await noticeBound(notices, plugin.name, bound, code_id, message.message_id ?? null);
+  await noticeBound(arriving, plugin.name, bound, code_id, message.message_id ?? null);
 }
 
 /** A used code as `bindCode` has returned it, from the link that it has made. */
 async function asBound(
-  { notices: { services }, plugin }: Arriving,
+  { services, plugin }: Arriving,
   { user_id }: IncomingMessage,
   code: LinkCode,
 ): Promise<Awaited<ReturnType<typeof bindCode>>> {
@@ -288,7 +279,7 @@ async function asBound(
 async function newerReply(
   { thread_id, user_id }: IncomingMessage,
   { asked_at }: LinkCode,
-  { store }: Notices['services'],
+  { store }: Services,
 ): Promise<'asks' | 'says' | null> {
   const session = await store.sessions.find(thread_id ?? '');
   if (session === null || session.last_active_at < (asked_at ?? 0)) return null;
@@ -298,7 +289,7 @@ async function newerReply(
 
 /** Stores a trace of what became of the code in a message. It never contains the code. */
 async function trace(
-  { notices: { services }, plugin, request_id }: Arriving,
+  { services, plugin, request_id }: Arriving,
   { thread_id, message_id, user_id }: IncomingMessage,
   line: Pick<TraceLine, 'verdict' | 'reason'>,
   code_id: string | null = null,

@@ -10,13 +10,9 @@ import { outgoingReply } from '../../../src/daemon/inbox/outgoing.ts';
 import { press } from '../../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { bindCode } from '../../../src/daemon/linking/bind-code.ts';
+import { codeHashes, MASKED_CODE } from '../../../src/daemon/linking/codes-in-text.ts';
+import { createCode, type MadeCode } from '../../../src/daemon/linking/create-code.ts';
 import { findLink, findSendersLink } from '../../../src/daemon/linking/find-link.ts';
-import {
-  codeHashes,
-  createCode,
-  MASKED_CODE,
-  type MadeCode,
-} from '../../../src/daemon/linking/link-codes.ts';
 import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';

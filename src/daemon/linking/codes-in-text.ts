@@ -1,53 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { AgentdError } from '../errors.ts';
-import { claimsOfStoredToken } from '../identity/decode-token.ts';
-import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
-import { CODES_MAX, WINDOW_MS } from '../store/links/link-codes.ts';
 import type { Store } from '../store/store.ts';
-import { codeRecord } from './link-ids.ts';
 
 /** Keeps the hashes of codes apart from other keyed hashes. */
 const PURPOSE = 'link code';
 
-/** A code as its person gets it, once. Only a keyed hash of `code` is stored. */
-export interface MadeCode {
-  id: string;
-  code: string;
-  /** ms since the epoch */
-  expires_at: number;
-}
-
-/**
- * Makes a link code for the person of a valid token. It ends the person's earlier code.
- * @param lifetime_ms how long the code is valid
- * @throws `rate_limited` if the person has made too many codes
- */
-export async function createCode(
-  { store, seal }: { store: Pick<Store, 'linkCodes'>; seal: Seal },
-  { person, token, lifetime_ms }: { person: PersonKey; token: string; lifetime_ms: number },
-): Promise<MadeCode> {
-  const [id, code] = [randomBytes(16).toString('base64url'), generateCode()];
-  const [code_hash] = codeHashes(seal, code);
-  const sealed = seal.close(token, codeRecord(id));
-  const made = await store.linkCodes.create({
-    code_id: id,
-    code_hash,
-    person,
-    token: sealed,
-    origin: claimsOfStoredToken(token),
-    ttl_ms: lifetime_ms,
-  });
-  if (made.outcome === 'created') return { id, code, expires_at: made.expires_at };
-  const retryAfter = made.retry_after_ms / 1000;
-  throw new AgentdError('rate_limited', 'You have made too many link codes in the last ten minutes.', {
-    retryAfter,
-    headers: {
-      'RateLimit-Policy': `"link-codes";q=${CODES_MAX};w=${WINDOW_MS / 1000}`,
-      RateLimit: `"link-codes";r=0;t=${Math.ceil(retryAfter)}`,
-    },
-  });
-}
+/** 50 random bits. */
+export const CODE_LENGTH = 10;
 
 /** The hashes under which a code may be stored, one for each key; new codes are stored under the first. */
 export function codeHashes(seal: Seal, code: string): readonly [string, ...string[]] {
@@ -76,31 +34,6 @@ export function withoutCodes(text: string, services: Lookup): string | Promise<s
   return knownCodesIn(text, services).then((known) => maskCodes(text, known));
 }
 
-/** Maximum number of characters of an id that are shown. */
-const SHOWN = 4;
-
-/** The end of a platform's id, by which its person recognizes it: `…0123`. At least half of the id is hidden. */
-export function maskedId(user_id: string): string {
-  const characters = Array.from(user_id);
-  const shown = Math.min(SHOWN, Math.floor(characters.length / 2));
-  return `…${characters.slice(characters.length - shown).join('')}`;
-}
-
-/** Digits and capital letters without 0, 1, I and O, which look like each other. */
-const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
-/** 50 random bits. */
-const LENGTH = 10;
-
-/** A new link code. It has a digit, so that it is no word of a language. */
-export function generateCode(): string {
-  for (;;) {
-    // 256 is a multiple of 32, so each letter is equally likely.
-    const letters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]);
-    const code = letters.join('');
-    if (/\d/.test(code)) return code;
-  }
-}
-
 /** Also in the wide form of Chinese, Japanese and Korean keyboards. */
 const LETTER = '[2-9A-HJ-NP-Za-hj-np-z２-９Ａ-ＨＪ-ＮＰ-Ｚａ-ｈｊ-ｎｐ-ｚ]';
 /**
@@ -108,7 +41,7 @@ const LETTER = '[2-9A-HJ-NP-Za-hj-np-z２-９Ａ-ＨＪ-ＮＰ-Ｚａ-ｈｊ-ｎ
  * invisible characters, which come with a copied text.
  */
 const shapeWith = (between = String.raw`\p{Pd}\p{Cf}`) =>
-  `(?:${LETTER}[${between}]{0,3}){${LENGTH - 1}}${LETTER}`;
+  `(?:${LETTER}[${between}]{0,3}){${CODE_LENGTH - 1}}${LETTER}`;
 /** Within a text also with spaces: whoever reads the text could use the code. */
 const SPACED = shapeWith(String.raw`\p{Pd}\p{Cf}\s`);
 /** Scripts without spaces may be directly beside a code. */

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  codeAlone,
-  codesIn,
-  generateCode,
-  MASKED_CODE,
-  maskCodes,
-} from '../../../src/daemon/linking/link-codes.ts';
+import { codeAlone, codesIn, MASKED_CODE, maskCodes } from '../../../src/daemon/linking/codes-in-text.ts';
+import { generateCode } from '../../../src/daemon/linking/create-code.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 
 const CODE = 'ABCDE23456';
