@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Entry } from '../../../src/daemon/store/kernels/sqlite/documents.ts';
+import type { HeldEntry } from '../../../src/daemon/store/kernels/sqlite/documents.ts';
 import { HeldEntries } from '../../../src/daemon/store/kernels/sqlite/held-entries.ts';
 
 /** Entries that take as much as they may, and the keys of those that were dropped. */
@@ -7,13 +7,13 @@ function fullMemory({ count, bytes }: { count: number; bytes: number }) {
   const held = new HeldEntries(count * bytes);
   const dropped: string[] = [];
   const add = (key: string) => {
-    const entry = { key, isUsed: true, next: null, previous: null } as unknown as Entry;
+    const entry = { key, isUsed: true, next: null, previous: null } as unknown as HeldEntry;
     const before = held.size;
     held.add(entry);
     held.size = before + bytes;
     return entry;
   };
-  const drop = (entry: Entry) => {
+  const drop = (entry: HeldEntry) => {
     dropped.push(entry.key);
     const before = held.size;
     held.remove(entry);

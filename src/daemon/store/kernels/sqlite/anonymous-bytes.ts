@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { ANONYMOUS_KINDS, type AnonymousKind } from '../../anonymous.ts';
 import type { KeptTrace } from '../../traces.ts';
 import type { Ring, Tx } from '../kernel.ts';
-import type { Entry } from './documents.ts';
+import type { HeldEntry } from './documents.ts';
 import type { Journal } from './journal.ts';
 import type { ClientBytes, Records } from './records.ts';
 
@@ -106,7 +106,7 @@ export class AnonymousBytes {
   }
 
   /** What a document takes; null if it does not count for an anonymous client. */
-  measure({ shelf, version }: Entry): ClientBytes | null {
+  measure({ shelf, version }: HeldEntry): ClientBytes | null {
     if (version === null || version.client === null) return null;
     const { text, client, list } = version;
     const bytes = DOCUMENT_BYTES + Buffer.byteLength(text) + list.bytes;

@@ -18,7 +18,7 @@ import {
 } from './version.ts';
 
 /** A document in memory. */
-export interface Entry {
+export interface HeldEntry {
   readonly shelf: Shelf;
   readonly key: string;
   /** By which the table finds it (`hashOf`); NaN until it is needed. */
@@ -35,8 +35,8 @@ export interface Entry {
   /** Whether it was used since the last search for documents to drop from memory. */
   isUsed: boolean;
   /** Its neighbors in `HeldEntries`. */
-  next: Entry | null;
-  previous: Entry | null;
+  next: HeldEntry | null;
+  previous: HeldEntry | null;
 }
 
 /** The documents of one kind. */
@@ -44,14 +44,14 @@ interface Shelf {
   readonly name: string;
   /** Null until the kind is used: a journal has only its name. */
   kind: Kind<unknown, unknown> | null;
-  readonly entries: Map<string, Entry>;
+  readonly entries: Map<string, HeldEntry>;
   /** Null until an index of the kind is used. */
   indexes: Indexes | null;
 }
 
 /** How a change is undone. */
 interface Undo {
-  entry: Entry;
+  entry: HeldEntry;
   version: Version | null;
   wasDirty: boolean;
 }
@@ -79,31 +79,31 @@ export class Documents {
   readonly table: Table;
   readonly #shelves = new Map<string, Shelf>();
   readonly #held = new HeldEntries();
-  readonly #hasVolatile: boolean;
+  readonly #isDaemon: boolean;
   readonly #anonymous: AnonymousBytes | null;
   /** The entries that differ from what is on disk. */
-  dirty = new Set<Entry>();
+  dirty = new Set<HeldEntry>();
   /** Those of them whose change somebody waits for. */
-  awaited = new Set<Entry>();
+  awaited = new Set<HeldEntry>();
   /** The last rows of the lists that are to be deleted. */
   readonly drops: number[] = [];
   readonly #undo: Undo[] = [];
 
-  /** @param hasVolatile whether the documents of volatile kinds are only in the memory of this process */
-  constructor(table: Table, hasVolatile: boolean, anonymous: AnonymousBytes | null) {
+  /** @param isDaemon whether this process is the only daemon: documents of volatile kinds are only in its memory */
+  constructor(table: Table, isDaemon: boolean, anonymous: AnonymousBytes | null) {
     this.table = table;
     this.#anonymous = anonymous;
-    this.#hasVolatile = hasVolatile;
+    this.#isDaemon = isDaemon;
   }
 
   /** Whether the documents of this kind are only in memory. */
-  isVolatile({ kind }: Shelf): boolean {
-    return this.#hasVolatile && kind?.isVolatile === true;
+  isOnlyInMemory({ kind }: Shelf): boolean {
+    return this.#isDaemon && kind?.isVolatile === true;
   }
 
   /** Whether the memory has what the table has not. */
-  isOnlyHere({ row, isDirty, version, shelf }: Entry): boolean {
-    return row !== 0 || isDirty || (version !== null && this.isVolatile(shelf));
+  isOnlyHere({ row, isDirty, version, shelf }: HeldEntry): boolean {
+    return row !== 0 || isDirty || (version !== null && this.isOnlyInMemory(shelf));
   }
 
   shelf(kind: Kind<never, unknown>): Shelf {
@@ -122,7 +122,7 @@ export class Documents {
   }
 
   /** The entry of a document, which is read from the table if it is not in memory. */
-  entry(shelf: Shelf, key: string): Entry {
+  entry(shelf: Shelf, key: string): HeldEntry {
     const held = this.#heldEntry(shelf, key);
     if (held !== undefined) return held;
     if (this.#isNotInTable(shelf)) return this.#add(shelf, key, null, null);
@@ -131,7 +131,7 @@ export class Documents {
   }
 
   /** The entry of a document; null if there is no such document. Unlike `entry`, it makes none for that. */
-  known(shelf: Shelf, key: string): Entry | null {
+  known(shelf: Shelf, key: string): HeldEntry | null {
     const held = this.#heldEntry(shelf, key);
     if (held !== undefined) return held;
     if (this.#isNotInTable(shelf)) return null;
@@ -140,7 +140,7 @@ export class Documents {
     return row === undefined ? null : this.#take(shelf, key, hash, row);
   }
 
-  #heldEntry(shelf: Shelf, key: string): Entry | undefined {
+  #heldEntry(shelf: Shelf, key: string): HeldEntry | undefined {
     const held = shelf.entries.get(key);
     if (held !== undefined) held.isUsed = true;
     return held;
@@ -148,20 +148,20 @@ export class Documents {
 
   /** Whether the table certainly has no document of this kind. */
   #isNotInTable(shelf: Shelf): boolean {
-    return this.isVolatile(shelf) || this.table.isEmpty(shelf.name);
+    return this.isOnlyInMemory(shelf) || this.table.isEmpty(shelf.name);
   }
 
   /** The entry of a document that another process has put or deleted. It may not be in memory yet. */
-  entryAnew(shelf: Shelf, key: string): Entry {
+  entryAnew(shelf: Shelf, key: string): HeldEntry {
     const known = shelf.entries.get(key);
     if (known !== undefined) return known;
     // The row that tells its places may be gone already, or have the new ones.
-    if (!this.isVolatile(shelf)) shelf.indexes = null;
+    if (!this.isOnlyInMemory(shelf)) shelf.indexes = null;
     return this.#add(shelf, key, null, undefined);
   }
 
   /** The entries of the documents in a wide index that have this name. */
-  named(shelf: Shelf, name: string): Entry[] {
+  named(shelf: Shelf, name: string): HeldEntry[] {
     const keys = new Set(this.table.named(shelf.name, name));
     for (const { key } of this.index(shelf, name)?.all() ?? []) keys.add(key);
     return [...keys].map((key) => this.entry(shelf, key)).filter((entry) => entry.version?.name === name);
@@ -188,13 +188,13 @@ export class Documents {
   }
 
   /** The hash by which the table finds a document. */
-  hashOf(entry: Entry): number {
+  hashOf(entry: HeldEntry): number {
     if (Number.isNaN(entry.hash)) entry.hash = hashOf(entry.shelf.name, entry.key);
     return entry.hash;
   }
 
   /** What the table has of a document. */
-  storedRow(entry: Entry): StoredRow | null {
+  storedRow(entry: HeldEntry): StoredRow | null {
     if (entry.stored === undefined) {
       const { shelf, key } = entry;
       const row = this.table.find(shelf.name, key, this.hashOf(entry));
@@ -228,7 +228,7 @@ export class Documents {
   }
 
   /** Replaces the version of a document, until the change is undone. */
-  change(entry: Entry, version: Version | null): void {
+  change(entry: HeldEntry, version: Version | null): void {
     this.#undo.push({ entry, version: entry.version, wasDirty: entry.isDirty });
     this.replace(entry, version);
     entry.isDirty = true;
@@ -236,7 +236,7 @@ export class Documents {
   }
 
   /** Replaces the version of a document in memory. */
-  replace(entry: Entry, version: Version | null): void {
+  replace(entry: HeldEntry, version: Version | null): void {
     const { shelf } = entry;
     if (shelf.indexes !== null)
       movePlaces(shelf.indexes, listPlaces(entry, entry.version), listPlaces(entry, version));
@@ -248,8 +248,8 @@ export class Documents {
    * Ends a run: from now on, nobody else has a part of the documents that it has put.
    * @returns those that differ from what they were before
    */
-  finishSince({ changes }: Mark): Set<Entry> {
-    const changed = new Set<Entry>();
+  finishSince({ changes }: Mark): Set<HeldEntry> {
+    const changed = new Set<HeldEntry>();
     for (const { entry, version: before, wasDirty } of this.#undo.slice(changes)) {
       if (entry.version?.text === '') this.#own(entry.shelf, entry.version);
       if (!wasDirty && isSame(before, entry.version)) {
@@ -262,7 +262,7 @@ export class Documents {
   }
 
   #own(shelf: Shelf, version: Version): void {
-    if (this.isVolatile(shelf)) {
+    if (this.isOnlyInMemory(shelf)) {
       version.doc = copyOf(version.doc);
       return;
     }
@@ -278,7 +278,7 @@ export class Documents {
 
   /** Whether a change since the mark is on top of one that is not committed, so that undoing that one undoes both. */
   isOnUncommitted({ changes }: Mark): boolean {
-    const seen = new Set<Entry>();
+    const seen = new Set<HeldEntry>();
     return this.#undo.slice(changes).some(({ entry, wasDirty }) => {
       const isFirst = !seen.has(entry);
       seen.add(entry);
@@ -330,7 +330,7 @@ export class Documents {
   }
 
   /** A document is now in the table and no longer in the journal. */
-  leaveJournal(entry: Entry, stored: StoredRow | null): void {
+  leaveJournal(entry: HeldEntry, stored: StoredRow | null): void {
     entry.row = 0;
     entry.stored = stored;
     const { shelf } = entry;
@@ -341,7 +341,7 @@ export class Documents {
   }
 
   /** Counts what the document now takes on disk. */
-  count(entry: Entry): void {
+  count(entry: HeldEntry): void {
     if (this.#anonymous === null) return;
     const before = entry.counted;
     entry.counted = this.#anonymous.measure(entry);
@@ -350,7 +350,7 @@ export class Documents {
   }
 
   /** A document has expired, and its row was deleted. */
-  forget(entry: Entry): void {
+  forget(entry: HeldEntry): void {
     this.replace(entry, null);
     this.count(entry);
     this.#remove(entry);
@@ -363,13 +363,13 @@ export class Documents {
     this.settle();
     for (const shelf of this.#shelves.values()) {
       for (const entry of shelf.entries.values())
-        if (this.isVolatile(shelf)) entry.row = 0;
+        if (this.isOnlyInMemory(shelf)) entry.row = 0;
         else this.#remove(entry);
-      if (!this.isVolatile(shelf)) shelf.indexes = null;
+      if (!this.isOnlyInMemory(shelf)) shelf.indexes = null;
     }
   }
 
-  #take(shelf: Shelf, key: string, hash: number, row: DocumentRow | undefined): Entry {
+  #take(shelf: Shelf, key: string, hash: number, row: DocumentRow | undefined): HeldEntry {
     const stored = row === undefined ? null : toStoredRow(row);
     const version = row === undefined ? null : toVersion(row);
     const entry = this.#add(shelf, key, version, stored);
@@ -377,9 +377,9 @@ export class Documents {
     return entry;
   }
 
-  #add(shelf: Shelf, key: string, version: Version | null, stored: Entry['stored']): Entry {
+  #add(shelf: Shelf, key: string, version: Version | null, stored: HeldEntry['stored']): HeldEntry {
     const unused = { row: 0, isDirty: false, counted: null, next: null, previous: null };
-    const entry: Entry = { shelf, key, hash: Number.NaN, version, stored, isUsed: true, ...unused };
+    const entry: HeldEntry = { shelf, key, hash: Number.NaN, version, stored, isUsed: true, ...unused };
     entry.counted = this.#anonymous?.measure(entry) ?? null;
     shelf.entries.set(key, entry);
     this.#held.add(entry);
@@ -387,7 +387,7 @@ export class Documents {
     return entry;
   }
 
-  #remove(entry: Entry): void {
+  #remove(entry: HeldEntry): void {
     entry.shelf.entries.delete(entry.key);
     this.#held.remove(entry);
     this.#held.size -= measureSize(entry.version);
@@ -398,7 +398,8 @@ export class Documents {
     const rows = this.table.live(shelf.name);
     const indexes: Indexes = new Map();
     shelf.indexes = indexes;
-    const isHere = (entry: Entry | undefined) => entry !== undefined && (entry.row !== 0 || entry.isDirty);
+    const isHere = (entry: HeldEntry | undefined) =>
+      entry !== undefined && (entry.row !== 0 || entry.isDirty);
     for (const row of rows) {
       const { key } = row;
       if (isHere(shelf.entries.get(key))) continue;

@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import type { Entry } from './documents.ts';
+import type { HeldEntry } from './documents.ts';
 
 const MIB = 1024 * 1024;
 /**
@@ -17,7 +17,7 @@ const FAR = 1.25;
 /** The entries in memory, in a circle. Entries that were not used since the last time around are dropped. */
 export class HeldEntries {
   /** The next entry to look at. */
-  #hand: Entry | null = null;
+  #hand: HeldEntry | null = null;
   #count = 0;
   readonly #max: number;
   /** The characters that they take. */
@@ -28,7 +28,7 @@ export class HeldEntries {
     this.#max = max;
   }
 
-  add(entry: Entry): void {
+  add(entry: HeldEntry): void {
     const next = this.#hand ?? entry;
     const previous = this.#hand?.previous ?? entry;
     entry.next = next;
@@ -40,7 +40,7 @@ export class HeldEntries {
     this.size += ENTRY_SIZE;
   }
 
-  remove(entry: Entry): void {
+  remove(entry: HeldEntry): void {
     const { next, previous } = entry;
     if (next === null || previous === null) return;
     previous.next = next;
@@ -53,10 +53,10 @@ export class HeldEntries {
   }
 
   /** Drops entries that were not used for long if all take too much. */
-  dropUnused(mayBeDropped: (entry: Entry) => boolean, drop: (entry: Entry) => void): void {
+  dropUnused(mayBeDropped: (entry: HeldEntry) => boolean, drop: (entry: HeldEntry) => void): void {
     const looks = this.size > FAR * this.#max ? 2 * this.#count : LOOKS;
     for (let look = 0; look < looks && this.size > this.#max; look++) {
-      const entry = this.#hand as Entry;
+      const entry = this.#hand as HeldEntry;
       this.#hand = entry.next;
       if (entry.isUsed || !mayBeDropped(entry)) entry.isUsed = false;
       else drop(entry);

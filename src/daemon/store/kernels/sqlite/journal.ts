@@ -1,35 +1,49 @@
 import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import type { Documents, Entry } from './documents.ts';
+import type { Documents, HeldEntry } from './documents.ts';
 import type { Table } from './table.ts';
 import { hasEnded, isAlive, NO_ITEMS, type Version } from './version.ts';
 
-/**
- * A change in the journal: only the kind and the key if the document was deleted. A claim that a command has ended or
- * taken is named by the hash of its key and by the row that first said so, once that row was moved.
- */
-type Change =
-  | readonly [kind: string, key: string]
-  | EndedClaim
-  | readonly [
-      kind: string,
-      key: string,
-      expires_at: number | null,
-      isLive: 0 | 1,
-      name: string | null,
-      client: string | null,
-      last_item: number | null,
-      items: number,
-      item_bytes: number,
-      /** Of the document as JSON, characters. */
-      length: number,
-    ];
+/** A change in the journal. */
+type Change = Deletion | EndedClaim | Put;
 
+type Deletion = readonly [kind: string, key: string];
+
+/**
+ * A claim that a command has ended or taken: the hash of its key, and the row that first said so, once that row was
+ * moved.
+ */
 type EndedClaim = readonly [kind: string, hash: string, row: number];
+
+type Put = readonly [
+  kind: string,
+  key: string,
+  expires_at: number | null,
+  isLive: 0 | 1,
+  name: string | null,
+  client: string | null,
+  last_item: number | null,
+  items: number,
+  item_bytes: number,
+  text_length: number,
+];
+
+function isEndedClaim(change: Change): change is EndedClaim {
+  return change.length === 3;
+}
+
+function isDeletion(change: Change): change is Deletion {
+  return change.length === 2;
+}
+
+/** The length of the document that a change has put, as JSON, characters. */
+function textLength(change: Change): number {
+  return isDeletion(change) || isEndedClaim(change) ? 0 : change[9];
+}
 
 interface JournalRow {
   /** The documents whose last change is in this row. */
-  readonly entries: Set<Entry>;
+  readonly entries: Set<HeldEntry>;
   /** What it says of claims for a daemon that may not have read it. */
   readonly ended: EndedClaim[];
   readonly size: number;
@@ -70,7 +84,7 @@ export class Journal {
   /** The rows by their ids, oldest first. */
   readonly #rows = new Map<number, JournalRow>();
   /** The documents that are being moved, the next one last. Those that have changed since then stay. */
-  #moving: { readonly entry: Entry; readonly row: number; readonly place: number }[] = [];
+  #moving: { readonly entry: HeldEntry; readonly row: number; readonly place: number }[] = [];
   readonly #bounds: JournalBounds;
   readonly #first;
   readonly #since;
@@ -114,20 +128,21 @@ export class Journal {
       let read_to = 0;
       for (const change of JSON.parse(changes) as Change[]) {
         const [kind, key] = change;
-        const text = docs.slice(read_to, read_to + (change.length === 10 ? change[9] : 0));
+        const text = docs.slice(read_to, read_to + textLength(change));
         read_to += text.length;
         const shelf = this.#documents.shelfNamed(kind);
         // A claim that a command has ended may have been taken again.
-        if (id <= this.#heard && this.#documents.isVolatile(shelf)) continue;
-        if (change.length === 3) {
+        if (id <= this.#heard && this.#documents.isOnlyInMemory(shelf)) continue;
+        if (isEndedClaim(change)) {
+          const [, , first_row] = change;
           this.#rows.get(id)?.ended.push(change);
-          if (change[2] <= this.#heard) continue;
+          if (first_row <= this.#heard) continue;
           for (const entry of shelf.entries.values())
             if (claimHash(entry.key) === key) this.#documents.replace(entry, null);
           continue;
         }
         const entry = this.#documents.entryAnew(shelf, key);
-        this.#documents.replace(entry, versionIn(change, text));
+        this.#documents.replace(entry, isDeletion(change) ? null : versionIn(change, text));
         this.#documents.count(entry);
         this.#pin(entry, id);
       }
@@ -138,16 +153,14 @@ export class Journal {
 
   /**
    * Within a transaction: writes the changed documents, and moves the oldest rows into the table if the journal is long.
-   * @param isWritten which of the changed documents are written
-   * @returns whether there was anything to write
    */
-  write(isWritten: (entry: Entry) => boolean, now: number): boolean {
+  write(now: number): void {
     const { dirty, drops } = this.#documents;
     for (const last of drops) this.#table.dropItems(last);
     drops.length = 0;
-    const written = [...dirty].filter(isWritten);
+    const written = [...dirty].filter(({ shelf }) => !this.#documents.isOnlyInMemory(shelf));
     this.#documents.settle();
-    if (written.length === 0) return false;
+    if (written.length === 0) return;
     const changes = JSON.stringify(written.map((entry) => this.#writeChange(entry)));
     const docs = written.map(({ version }) => version?.text ?? '').join('');
     const size = changes.length + docs.length;
@@ -159,7 +172,6 @@ export class Journal {
     // The new row takes pages that these rows leave, so that each page is written once.
     this.#shorten(written.length, size, now);
     this.#insert.run(id, this.serial, changes, docs);
-    return true;
   }
 
   /**
@@ -244,7 +256,7 @@ export class Journal {
       if (rows >= limit) break;
       const shelf = this.#documents.shelfNamed(kind);
       rows++;
-      if (this.#documents.isVolatile(shelf)) {
+      if (this.#documents.isOnlyInMemory(shelf)) {
         // A command has stored it. The claim of this process with the same key is another one.
         this.#table.remove(id, kind, key);
         deleted++;
@@ -327,10 +339,10 @@ export class Journal {
   }
 
   /** Moves a document into the table. @returns whether it had expired. */
-  #move(entry: Entry, now: number): boolean {
+  #move(entry: HeldEntry, now: number): boolean {
     const { version, shelf, key } = entry;
     this.#rows.get(entry.row)?.entries.delete(entry);
-    if (this.#documents.isVolatile(shelf)) {
+    if (this.#documents.isOnlyInMemory(shelf)) {
       entry.row = 0;
       return false;
     }
@@ -351,7 +363,7 @@ export class Journal {
   }
 
   /** Writes the new items of a changed document. @returns its change in the journal. */
-  #writeChange(entry: Entry): Change {
+  #writeChange(entry: HeldEntry): Change {
     const { shelf, key } = entry;
     if (entry.version === null) return [shelf.name, key];
     const { list } = entry.version;
@@ -368,8 +380,8 @@ export class Journal {
   }
 
   /** Whether it is a claim that a command has put or ended. */
-  #isForDaemon({ shelf }: Entry): boolean {
-    return shelf.kind?.isVolatile === true && !this.#documents.isVolatile(shelf);
+  #isForDaemon({ shelf }: HeldEntry): boolean {
+    return shelf.kind?.isVolatile === true && !this.#documents.isOnlyInMemory(shelf);
   }
 
   #note(id: number, size: number): void {
@@ -378,14 +390,14 @@ export class Journal {
     this.#last = id;
   }
 
-  #pin(entry: Entry, id: number): void {
+  #pin(entry: HeldEntry, id: number): void {
     if (entry.row !== 0) this.#rows.get(entry.row)?.entries.delete(entry);
     entry.row = id;
     this.#rows.get(id)?.entries.add(entry);
   }
 }
 
-function isExpired({ version }: Entry, now: number): boolean {
+function isExpired({ version }: HeldEntry, now: number): boolean {
   return version !== null && hasEnded(version, now);
 }
 
@@ -395,9 +407,8 @@ function claimHash(key: string): string {
 }
 
 /** @param text the document as JSON */
-function versionIn(change: Exclude<Change, { length: 3 }>, text: string): Version | null {
-  if (change.length === 2) return null;
-  const [, , expires_at, isLive, name, client, last, count, bytes] = change;
+function versionIn(put: Put, text: string): Version {
+  const [, , expires_at, isLive, name, client, last, count, bytes] = put;
   const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], tail: null };
   return { doc: undefined, text, expires_at, isLive: isLive === 1, name, client, list, places: null };
 }

@@ -96,7 +96,7 @@ export class SqliteKernel implements Kernel {
     this.journal = new Journal(db, this.documents, journalBounds);
     this.records = new Records(db);
     const { documents, journal, records } = this;
-    this.#parts = { documents, journal, records, owners: new Owners(), isOnly: isDaemon };
+    this.#parts = { documents, journal, records, owners: new Owners(), isDaemon };
     this.#statements = {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
@@ -429,17 +429,15 @@ export class SqliteKernel implements Kernel {
   /** Within a transaction: writes what the steps have changed, and makes room for it. */
   #writeChanges(): void {
     const now = this.#clock.now();
-    const isWritten = ({ shelf }: { shelf: Parameters<Documents['isVolatile']>[0] }) =>
-      !this.documents.isVolatile(shelf);
     const sizes = this.records.write(now);
-    this.journal.write(isWritten, now);
+    this.journal.write(now);
     if (this.#anonymous === null) return;
     this.#anonymous.add(sizes);
     this.#anonymous.makeRoom(this, now, (work) => {
       const tx = new SqliteTx(this.#parts, this.#times(), []);
       work(tx);
       tx.finish(false);
-      this.journal.write(isWritten, now);
+      this.journal.write(now);
     });
   }
 

@@ -1,8 +1,8 @@
 import { randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
-import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
+import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
 import { comparePlaces } from '../ordered-index.ts';
-import type { Documents, Entry } from './documents.ts';
+import type { Documents, HeldEntry } from './documents.ts';
 import type { Journal } from './journal.ts';
 import type { Records } from './records.ts';
 import { appended, isAlive, type List, NO_ITEMS, orderedPlaces, parseDoc, type Version } from './version.ts';
@@ -13,8 +13,8 @@ export interface TxParts {
   journal: Journal;
   records: Records;
   owners: Owners;
-  /** Whether all claims of other processes are dead. */
-  isOnly: boolean;
+  /** Whether this process is the only daemon, so that claims of other processes are dead. */
+  isDaemon: boolean;
 }
 
 /**
@@ -44,7 +44,7 @@ export class SqliteTx implements Tx {
   }
 
   isDead(owner: string): boolean {
-    return this.#parts.isOnly && !this.#parts.owners.hasMade(owner);
+    return this.#parts.isDaemon && !this.#parts.owners.hasMade(owner);
   }
 
   get<T>(kind: Kind<T, unknown>, key: string): T | null {
@@ -77,18 +77,18 @@ export class SqliteTx implements Tx {
     const { documents } = this.#parts;
     const entry = this.#entry(kind, key);
     // A command cannot know whether the daemon has a document of a volatile kind.
-    const isUnknown = kind.isVolatile === true && !documents.isVolatile(entry.shelf);
+    const isUnknown = kind.isVolatile === true && !documents.isOnlyInMemory(entry.shelf);
     if (entry.version === null && !isUnknown) return;
     this.#dropList(entry.version);
     documents.change(entry, null);
   }
 
-  first<T>(kind: Kind<T, unknown>, index: string, limit: number): Found<T>[] {
+  first<T>(kind: Kind<T, unknown>, index: string, limit: number): Entry<T>[] {
     const { documents } = this.#parts;
     const shelf = documents.shelf(kind as Kind<never, unknown>);
     this.hasSeenUncommitted ||= documents.awaited.size > 0;
     if (kind.isWide?.(index)) return this.#wide(kind, documents.named(shelf, index), index, limit);
-    const found: Found<T>[] = [];
+    const found: Entry<T>[] = [];
     for (const { key } of documents.index(shelf, index)?.all() ?? []) {
       if (found.length >= limit) break;
       const doc = this.get(kind, key);
@@ -148,7 +148,7 @@ export class SqliteTx implements Tx {
     const { documents, records } = this.#parts;
     const changed = documents.finishSince(this.#mark);
     let isWritten = records.logged.length > this.#logged || documents.drops.length > this.#mark.drops;
-    for (const { shelf } of changed) isWritten ||= !documents.isVolatile(shelf);
+    for (const { shelf } of changed) isWritten ||= !documents.isOnlyInMemory(shelf);
     if (isWritten && isAwaited) for (const entry of changed) documents.awaited.add(entry);
     return isWritten;
   }
@@ -169,12 +169,12 @@ export class SqliteTx implements Tx {
     this.#parts.records.logged.length = this.#logged;
   }
 
-  #entry(kind: Kind<never, unknown>, key: string): Entry {
+  #entry(kind: Kind<never, unknown>, key: string): HeldEntry {
     const { documents } = this.#parts;
     return this.#see(documents.entry(documents.shelf(kind), key));
   }
 
-  #see(entry: Entry): Entry {
+  #see(entry: HeldEntry): HeldEntry {
     this.hasSeenUncommitted ||= entry.isDirty && this.#parts.documents.awaited.has(entry);
     return entry;
   }
@@ -187,7 +187,7 @@ export class SqliteTx implements Tx {
     return isAlive(entry.version, this.now) ? entry.version : null;
   }
 
-  #wide<T>(kind: Kind<T, unknown>, entries: readonly Entry[], index: string, limit: number): Found<T>[] {
+  #wide<T>(kind: Kind<T, unknown>, entries: readonly HeldEntry[], index: string, limit: number): Entry<T>[] {
     return entries
       .flatMap(({ key, version }) => {
         if (!isAlive(version, this.now)) return [];

@@ -1,7 +1,7 @@
 import { copyOf, frozen } from '../copy-of.ts';
 import type { IndexEntry } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
-import type { Entry } from './documents.ts';
+import type { HeldEntry } from './documents.ts';
 
 /** The list of a document. Its items are in rows of the table `items`, which are found backwards from the last one. */
 export interface List {
@@ -108,7 +108,7 @@ export type Indexes = Map<string, OrderedIndex>;
 
 /** The places of a version in the ordered indexes of its kind. */
 export function listPlaces(
-  { shelf, key }: Pick<Entry, 'shelf' | 'key'>,
+  { shelf, key }: Pick<HeldEntry, 'shelf' | 'key'>,
   version: Version | null,
 ): readonly Ordered[] {
   if (version === null || !(version.isLive || version.name !== null)) return [];
