@@ -6,10 +6,9 @@ import {
   noteExpiryNotified,
 } from '../linking/find-link.ts';
 import type { RenewalOutcome } from '../renewal/link-renewer.ts';
-import { forRequest } from './for-request.ts';
 import { toCredential } from './identify-by-token.ts';
 import type { Step } from './sequence.ts';
-import type { Services } from './services.ts';
+import { forRequest, type Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 type Uses = Pick<Services, 'store' | 'seal' | 'log' | 'tokens' | 'renewer'>;

@@ -55,13 +55,13 @@ export const resolvePrincipal: Step<Turn, Resolved> = {
   },
 };
 
-type StoredSession = Pick<Resolved, 'session' | 'session_origin' | 'changes'>;
+type SessionChange = Pick<Resolved, 'session' | 'session_origin' | 'changes'>;
 
 /** @returns null if the session has ended since it was opened. @throws ClaimLost */
 async function resolve(
   turn: Turn,
   services: Uses,
-): Promise<(StoredSession & { principal: Principal; states: string }) | null> {
+): Promise<(SessionChange & { principal: Principal; states: string }) | null> {
   const { session, principal } = await decideNow(turn, services);
   const storing = store(turn, withTimeToRun(session, services), services);
   const stored = storing instanceof Promise ? await storing : storing;
@@ -199,7 +199,7 @@ function withTimeToRun(session: Session, { settings, clock }: Uses): Session {
  * @returns null if the session has ended since it was opened.
  * @throws ClaimLost
  */
-function store(turn: Turn, session: Session, services: Uses): StoredSession | Promise<StoredSession | null> {
+function store(turn: Turn, session: Session, services: Uses): SessionChange | Promise<SessionChange | null> {
   const { session_origin, changes, found } = turn;
   const isNobodys = session.owner === null;
   if (session_origin === 'new' && isNobodys)
@@ -213,7 +213,7 @@ async function storeNow(
   { claim, credential, session_origin, changes }: Turn,
   session: Session,
   { store: { sessions } }: Uses,
-): Promise<StoredSession | null> {
+): Promise<SessionChange | null> {
   const outcome = await sessions.save(
     claim,
     session,

@@ -88,7 +88,7 @@ export async function carryOutAll(
     const done: CarriedOut | Cause =
       cause !== null && cause !== 'changed'
         ? cause
-        : await carryOut(action, cause === 'changed' ? null : begin, turn, services, run);
+        : await carryOut(action, cause === 'changed' ? 'ask_again' : begin, turn, services, run);
     if (!isRecorded) await begin();
     if (!isOpen) return 'gone';
     if (typeof done === 'object') {
@@ -165,13 +165,13 @@ interface CarryingRun {
 /**
  * Makes a call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
  * idempotent (agentd-agent(7), "Confirmation").
- * @param start records that the call begins. Null: a call before it was not made because its arguments have changed, so
- *   neither is this one.
+ * @param start records that the call begins. `ask_again`: a call before it was not made because its arguments have
+ *   changed, so neither is this one, and the person is asked about both.
  * @throws ClaimLost
  */
 export async function carryOut(
   action: Action,
-  start: ((begun: Action) => Promise<boolean>) | null,
+  start: ((begun: Action) => Promise<boolean>) | 'ask_again',
   turn: Answering & Deduplicated & Locked & Resolved,
   services: Uses,
   run: CarryingRun,
@@ -179,7 +179,7 @@ export async function carryOut(
   const { action_id, tool } = action;
   let isBegun = wasSent(action);
   const begin = async () => {
-    if (start === null) return false;
+    if (start === 'ask_again') return false;
     // If the store fails, it may have recorded the begin all the same.
     isBegun = true;
     isBegun = await start(action);
@@ -201,7 +201,7 @@ export async function carryOut(
       told: { tool, summary: recordedSummary(services.seal, action), answer: executed.answer },
     };
   // The session has ended.
-  if (executed.outcome === 'gone' && start !== null) return 'sign_in';
+  if (executed.outcome === 'gone' && start !== 'ask_again') return 'sign_in';
   if (executed.call !== null) await run.tools.confirmation?.ask(executed.call);
   return 'changed';
 }

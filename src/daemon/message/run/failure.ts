@@ -1,5 +1,5 @@
 import { AgentFailure, requestedWait } from '../../agent/agent.ts';
-import { AgentdError } from '../../errors.ts';
+import { AgentdError, daemonStopping } from '../../errors.ts';
 import { ClaimLost } from '../../store/failures.ts';
 import { sourceLocation } from '../../syntax/source-location.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
@@ -24,7 +24,7 @@ export function runFailure(
   }
   if (stopping.aborted) {
     line.reason = 'stopping';
-    return new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
+    return daemonStopping();
   }
   if (error instanceof AgentdError) return error;
   if (error instanceof AgentFailure) {

@@ -1,4 +1,4 @@
-import { AgentdError } from '../../errors.ts';
+import { AgentdError, daemonStopping } from '../../errors.ts';
 import type { AlarmClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
@@ -75,7 +75,7 @@ export class WaitLimit {
     } catch (error) {
       if (!this.#stopping.aborted) throw error;
       line.reason = 'stopping';
-      throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
+      throw daemonStopping();
     }
   }
 }
