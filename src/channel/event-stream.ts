@@ -126,7 +126,7 @@ export function minutesLeft({ expires_at }: { expires_at: number }, now: number)
 }
 
 /** What a message did. A client that shows it leaves out the lines in the text of the answer. */
-export interface Receipts {
+export interface ActionsEvent {
   actions: readonly Receipt[];
   /** Where the lines about them begin in the text of the answer. Null if there are none. */
   begins_at: number | null;
@@ -148,7 +148,7 @@ export interface Receipt {
 export type Outcome = 'done' | 'failed' | 'unknown';
 
 /** Reads the data of the event `actions`. A later version of the service may send something else. */
-export function readReceipts({ actions, begins_at }: EventData): Receipts {
+export function readReceipts({ actions, begins_at }: EventData): ActionsEvent {
   const listed: readonly EventData[] = Array.isArray(actions) ? actions : [];
   return {
     actions: listed.map((action) => {

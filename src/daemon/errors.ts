@@ -174,6 +174,14 @@ export class AgentdError extends Error {
   }
 }
 
+/**
+ * The daemon stops before it could answer; callers try again (503), when another daemon has taken over or this one has
+ * restarted.
+ */
+export function daemonStopping(): AgentdError {
+  return new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: 5 });
+}
+
 /** The store cannot be read or written now; callers try again (503). */
 export class StoreUnavailable extends AgentdError {
   /** Which store it is, for an operator: the path of the file. Null if the cause says it, or if it is not known. */

@@ -152,7 +152,7 @@ async function startParts(
   const platforms = new PlatformWatch(log, environment, worker.reach);
   life.started('checks of platforms', () => platforms.stop());
   const active = createChannels(channels, ({ plugin, settings: own }) =>
-    createChannel(plugin, own, { services, worker }, dev.simulated.includes(plugin.name)),
+    createChannel(plugin, own, { services, worker, isSimulated: dev.simulated.includes(plugin.name) }),
   );
   await startChannels(base, active, worker);
   renewer?.start();

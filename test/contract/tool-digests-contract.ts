@@ -1,17 +1,17 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ToolDefinition, ToolDigestStore } from '../../src/daemon/store/tool-digests.ts';
+import type { ServerDefinition, ToolDigestStore } from '../../src/daemon/store/tool-digests.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
-const definition = (digest: string): ToolDefinition => ({
+const definition = (digest: string): ServerDefinition => ({
   digest,
   title: null,
   description: `said by ${digest} – ü`,
   schema: '{"type":"object"}',
 });
 const [first, second, third] = ['d1', 'd2', 'd3'].map(definition) as [
-  ToolDefinition,
-  ToolDefinition,
-  ToolDefinition,
+  ServerDefinition,
+  ServerDefinition,
+  ServerDefinition,
 ];
 
 /** The contract of the port `toolDigests`. */

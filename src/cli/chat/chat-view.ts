@@ -1,4 +1,4 @@
-import type { Receipt, Receipts } from '../../channel/event-stream.ts';
+import type { ActionsEvent, Receipt } from '../../channel/event-stream.ts';
 import type { Question } from './question.ts';
 
 /** What shows a chat: a terminal, or plain text for pipes and files. */
@@ -8,7 +8,7 @@ export interface ChatView {
   /** Shows that a tool runs, or how it ended. */
   tool(activity: ToolActivity): void;
   /** What the writes of the answer did. */
-  receipts(receipts: Receipts): void;
+  receipts(receipts: ActionsEvent): void;
   /** The answer ends with this question. */
   question(question: Question): void;
   /** Shows what is being done, on a terminal only. An empty text removes it. */

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Receipts } from '../../channel/event-stream.ts';
+import type { ActionsEvent } from '../../channel/event-stream.ts';
 import { printable, printableLines, StreamMask } from '../../daemon/admin/texts.ts';
 import { hasColor, type Sink } from '../output.ts';
 import { type ChatView, receiptInWords, type ToolActivity } from './chat-view.ts';
@@ -29,7 +29,7 @@ export class Screen implements ChatView {
   #isMidLine = false;
   #status = '';
   #question: Question | null = null;
-  #receipts: Receipts | null = null;
+  #receipts: ActionsEvent | null = null;
 
   constructor(stdout: Sink, stderr: Sink, env: NodeJS.ProcessEnv = process.env) {
     this.#stdout = stdout;
@@ -48,7 +48,7 @@ export class Screen implements ChatView {
     else if (status === 'failed') this.note(`${title} failed`);
   }
 
-  receipts(receipts: Receipts): void {
+  receipts(receipts: ActionsEvent): void {
     this.#receipts = receipts;
   }
 

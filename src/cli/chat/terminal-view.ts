@@ -1,4 +1,4 @@
-import type { Receipts } from '../../channel/event-stream.ts';
+import type { ActionsEvent } from '../../channel/event-stream.ts';
 import { FENCE, isClosing } from '../../channel/markdown/source.ts';
 import { maskTokens, StreamMask } from '../../daemon/admin/texts.ts';
 import type { Sink } from '../output.ts';
@@ -28,7 +28,7 @@ export class TerminalView implements ChatView {
   readonly #live: LiveLines;
   #parts: Part[] = [];
   #question: Question | null = null;
-  #receipts: Receipts | null = null;
+  #receipts: ActionsEvent | null = null;
   #status = '';
   /** Columns of the terminal when the answer began. */
   #columns = 0;
@@ -72,7 +72,7 @@ export class TerminalView implements ChatView {
     this.#draw();
   }
 
-  receipts(receipts: Receipts): void {
+  receipts(receipts: ActionsEvent): void {
     this.#receipts = receipts;
     if (receipts.begins_at !== null) this.#cutAt(receipts.begins_at);
     this.#draw();
@@ -215,7 +215,7 @@ function toolLines({ title, status, needs_sign_in }: ToolActivity, look: Look): 
   return signed(needs_sign_in ? 'locked' : status, { text: `${title}${end}`, formats: ['dim'] }, look);
 }
 
-function receiptLines(action: Receipts['actions'][number], look: Look): string[] {
+function receiptLines(action: ActionsEvent['actions'][number], look: Look): string[] {
   const sign = action.outcome === 'done' ? 'completed' : action.outcome;
   return signed(sign, { text: receiptInWords(action) }, look);
 }

@@ -1,6 +1,11 @@
 import type { Settings } from '../../daemon/admin/settings.ts';
 import { printable, Secret, wrapText } from '../../daemon/admin/texts.ts';
-import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
+import {
+  type ExaminedToken,
+  tokenExaminer,
+  type UserContext,
+  type WalkedCheck,
+} from '../../daemon/admin/tokens.ts';
 import { adviceFor } from '../advice/advice.ts';
 import { causesInWords, EXIT } from '../cli-error.ts';
 import { defineCommand, type OptionValues } from '../command.ts';
@@ -55,7 +60,7 @@ async function isSignedOut(
   }
 }
 
-const STEP_COLUMNS: readonly Column<Step>[] = [
+const STEP_COLUMNS: readonly Column<WalkedCheck>[] = [
   { title: 'CHECK', text: ({ check }) => check },
   { title: 'OUTCOME', text: outcomeInWords, color: ({ outcome }) => STEP_COLORS[outcome], narrow: 'wrap' },
 ];
@@ -65,11 +70,11 @@ const STEP_COLORS = {
   off: 'yellow',
   'not reached': 'gray',
   failed: 'red',
-} as const satisfies Record<Step['outcome'], CellColor>;
+} as const satisfies Record<WalkedCheck['outcome'], CellColor>;
 
 function formatReport(
   report: TokenReport,
-  steps: readonly Step[],
+  steps: readonly WalkedCheck[],
   { hint, now, out, settings }: { hint: string; now: number; out: Output; settings: Settings },
 ): string {
   const { valid, reason, claims, user } = report;
@@ -122,7 +127,7 @@ const USER_COLUMNS: readonly Column<Omit<UserContext, 'token'> & { hint: string 
   { title: 'token', text: ({ hint }) => hint },
 ];
 
-function outcomeInWords(step: Step): string {
+function outcomeInWords(step: WalkedCheck): string {
   switch (step.outcome) {
     case 'ok':
       return step.key === undefined ? 'ok' : `ok, with key ${step.key} of the configured ones`;
@@ -164,7 +169,7 @@ function tokenReport({ steps, failed, claims, payload, expires_at }: ExaminedTok
   };
 }
 
-function isOk(outcome: Step['outcome']): boolean | null {
+function isOk(outcome: WalkedCheck['outcome']): boolean | null {
   if (outcome === 'ok') return true;
   return outcome === 'failed' ? false : null;
 }

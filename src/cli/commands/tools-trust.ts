@@ -1,6 +1,6 @@
 import { diff } from 'node:util';
 import { readConfiguration } from '../../daemon/admin/settings.ts';
-import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../daemon/admin/store.ts';
+import type { ServerDefinition, ToolDigest, ToolDigestStore } from '../../daemon/admin/store.ts';
 import { printable, withoutControls } from '../../daemon/admin/texts.ts';
 import { knownDigests, withRegistry } from '../../daemon/admin/tools.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
@@ -75,7 +75,7 @@ async function currentRecord(
   return stored.find(name);
 }
 
-function toView({ digest, title, description, schema }: ToolDefinition) {
+function toView({ digest, title, description, schema }: ServerDefinition) {
   return { digest, title, description, schema: JSON.parse(schema) as unknown };
 }
 

@@ -24,7 +24,7 @@ export type { GuardList, GuardStore } from '../store/limits/guard.ts';
 export type { Memory } from '../store/memories/memories.ts';
 export type { KeyCensus } from '../store/store.ts';
 export type { StreamCount } from '../store/streams.ts';
-export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';
+export type { ServerDefinition, ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';
 export type { TraceStore } from '../store/traces.ts';
 export {
   type CollectedMessage,

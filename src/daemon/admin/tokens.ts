@@ -7,7 +7,13 @@ import {
   type UserContext,
 } from '../identity/identity.ts';
 import { importKeys, signingSecret } from '../identity/keys.ts';
-import { createValidator, isAny, markedValidator, type Step, walkChecks } from '../identity/token-checks.ts';
+import {
+  createValidator,
+  isAny,
+  markedValidator,
+  type WalkedCheck,
+  walkChecks,
+} from '../identity/token-checks.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -16,7 +22,7 @@ import { systemClock } from '../time/clock.ts';
 /** Whether a token may be sent to an address. */
 export { isSecureAddress } from '../settings/addresses.ts';
 /** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
-export type { SignOutMarks, Step, TokenValidator, UserContext };
+export type { SignOutMarks, TokenValidator, UserContext, WalkedCheck };
 export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
 
 export type ValidToken = Extract<TokenVerdict, { valid: true }>;
@@ -44,7 +50,7 @@ export async function tokenExaminer(settings: Settings) {
   const keys = await importKeys(settings);
   return async (token: string) => {
     const decoded = decodeToken(token);
-    const steps: Step[] = [];
+    const steps: WalkedCheck[] = [];
     for await (const step of walkChecks({ token: decoded, settings, keys, now: systemClock.now() }))
       steps.push(step);
     const failed = steps.find((step) => step.outcome === 'failed');

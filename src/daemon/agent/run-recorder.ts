@@ -4,7 +4,7 @@ import type { GivenTurn, RecordedModelCall, RecordedRun, RecordedToolCall } from
 /** Maximum size of the prompts of one run that are recorded, characters of JSON. */
 const PROMPTS_MAX = 8_388_608;
 
-type Ended = Pick<
+type RunEnd = Pick<
   RecordedRun,
   'agent_digest' | 'turn_id' | 'request_id' | 'runtime' | 'claims' | 'reply' | 'outcome' | 'warnings'
 >;
@@ -57,7 +57,7 @@ export class RunRecorder {
   }
 
   /** Null if the runtime was not started. */
-  end(ended: Ended): RecordedRun | null {
+  end(ended: RunEnd): RecordedRun | null {
     if (this.#given === null) return null;
     return {
       version: 1,

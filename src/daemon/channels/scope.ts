@@ -32,8 +32,7 @@ import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.t
 import { runOnce } from '../linking/run-once.ts';
 import { acceptMessage, type Origin } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
-import { forRequest } from '../message/for-request.ts';
-import type { Services } from '../message/services.ts';
+import { forRequest, type Services } from '../message/services.ts';
 import type { Log } from '../process/log.ts';
 import { openStream } from '../stream/open-stream.ts';
 import { startStream } from '../stream/start-stream.ts';
@@ -48,32 +47,24 @@ const AGAIN_SECONDS = 5;
 /** The services of the daemon that a scope hands over. */
 interface Doors extends InboxParts {
   services: StreamServices;
+  /** Whether `agentd simulate` stands in for the platform. */
+  isSimulated?: boolean;
 }
 
 /** Creates a channel in the scope of its delivery. Nothing of other plugins is in it. */
-export function createChannel(
-  plugin: ChannelPlugin,
-  settings: ChannelSettings,
-  doors: Doors,
-  isSimulated = false,
-): Channel {
+export function createChannel(plugin: ChannelPlugin, settings: ChannelSettings, doors: Doors): Channel {
   switch (plugin.delivery) {
     case 'response':
-      return plugin.create(createResponseScope(plugin, settings, doors, isSimulated));
+      return plugin.create(createResponseScope(plugin, settings, doors));
     case 'stream':
-      return plugin.create(createStreamScope(plugin, settings, doors, isSimulated));
+      return plugin.create(createStreamScope(plugin, settings, doors));
     case 'push':
-      return plugin.create(createPushScope(plugin, settings, doors, isSimulated));
+      return plugin.create(createPushScope(plugin, settings, doors));
   }
 }
 
-function commonScope(
-  plugin: ChannelPlugin,
-  settings: ChannelSettings,
-  doors: Doors,
-  isSimulated: boolean,
-): ChannelScope {
-  const { services } = doors;
+function commonScope(plugin: ChannelPlugin, settings: ChannelSettings, doors: Doors): ChannelScope {
+  const { services, isSimulated = false } = doors;
   return {
     settings,
     sign_in_url: services.settings.SIGN_IN_URL ?? null,
@@ -103,11 +94,10 @@ export function createResponseScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
   doors: Doors,
-  isSimulated = false,
 ): ResponseScope {
   const { services } = doors;
   return {
-    ...commonScope(plugin, settings, doors, isSimulated),
+    ...commonScope(plugin, settings, doors),
     converse: (message, request) => converse(plugin, services, message, toOrigin(request, services)),
     readMessage: (request, sources) =>
       readMessage(plugin.name, request, sources, problem, (bytes) =>
@@ -123,11 +113,10 @@ export function createStreamScope(
   plugin: StreamPlugin,
   settings: ChannelSettings,
   doors: Doors,
-  isSimulated = false,
 ): StreamScope {
   const { services } = doors;
   return {
-    ...createResponseScope(plugin, settings, doors, isSimulated),
+    ...createResponseScope(plugin, settings, doors),
     streams: {
       start: (message, request, options) =>
         startStream(plugin, services, message, toOrigin(request, services), options),
@@ -137,19 +126,14 @@ export function createStreamScope(
   };
 }
 
-export function createPushScope(
-  plugin: PushPlugin,
-  settings: ChannelSettings,
-  doors: Doors,
-  isSimulated = false,
-): PushScope {
+export function createPushScope(plugin: PushPlugin, settings: ChannelSettings, doors: Doors): PushScope {
   const { services, worker } = doors;
   const throttle = new Throttle(() => services.clock.now());
   const notifier = { plugin, services, worker, throttle };
   const replyParts = new ReplyParts(storedParts(services.store.inbox));
   const log = services.log.child({ channel: plugin.name });
   return {
-    ...commonScope(plugin, settings, doors, isSimulated),
+    ...commonScope(plugin, settings, doors),
     enqueue: (messages, request) =>
       reportingMisfits(log, request, enqueue(plugin, services, worker, messages, request)),
     press: (message, request) =>

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server as HttpServer, RequestListener, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type Koa from 'koa';
-import { AgentdError } from '../errors.ts';
+import { AgentdError, daemonStopping } from '../errors.ts';
 import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import { LiveSet } from '../time/live-map.ts';
@@ -291,9 +291,6 @@ function render(error: AgentdError, request_id: string, as?: number): string {
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }
 
-/** How long a caller should wait, in seconds, until another daemon takes over or this daemon has restarted. */
-const RETRY_AFTER = 5;
-
 /** The requests that are being answered. A stopping daemon waits for them and accepts no more. */
 export class InFlight {
   readonly #responses = new LiveSet<ServerResponse>();
@@ -372,5 +369,5 @@ async function refuse(ctx: Context): Promise<void> {
   discard(ctx.req);
   if (!ctx.req.closed) await once(ctx.req, 'close');
   ctx.state.head.set('Connection', 'close');
-  throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: RETRY_AFTER });
+  throw daemonStopping();
 }

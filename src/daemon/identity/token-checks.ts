@@ -141,10 +141,10 @@ function toOutcome(fit: KeyFit, reason: TokenReason): CheckOutcome {
   return fit ? { outcome: 'ok' } : { outcome: 'failed', reason };
 }
 
-export type Step = { check: string } & (CheckOutcome | { outcome: 'not reached' });
+export type WalkedCheck = { check: string } & (CheckOutcome | { outcome: 'not reached' });
 
 /** The whole sequence with the outcome of each check; checks after the first failure are not reached. */
-export async function* walkChecks(examination: Examination): AsyncGenerator<Step> {
+export async function* walkChecks(examination: Examination): AsyncGenerator<WalkedCheck> {
   let failed = false;
   for (const entry of TOKEN_CHECKS) {
     const end: CheckOutcome | { outcome: 'not reached' } = failed

@@ -11,8 +11,7 @@ import {
   maskCodes,
 } from '../linking/codes-in-text.ts';
 import { effectiveExpiry, findLink } from '../linking/find-link.ts';
-import { forRequest } from '../message/for-request.ts';
-import type { Services } from '../message/services.ts';
+import { forRequest, type Services } from '../message/services.ts';
 import { sessionTag } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';

@@ -14,7 +14,7 @@ export interface ToolDigestStore {
    * @param source the `name` of the tool's entry.
    * @returns the new record.
    */
-  observe(name: string, source: string, definition: ToolDefinition): Promise<ToolDigest>;
+  observe(name: string, source: string, definition: ServerDefinition): Promise<ToolDigest>;
   /** The record of a tool; null if no server has sent a tool with this name yet. */
   find(name: string): Promise<ToolDigest | null>;
   /** The records of all tools, in the order of their names. */
@@ -29,16 +29,16 @@ export interface ToolDigestStore {
 export interface ToolDigest {
   name: string;
   source: string;
-  trusted: ToolDefinition;
+  trusted: ServerDefinition;
   /** When the trusted definition was first seen, or was trusted by an administrator. */
   trusted_at: number;
   /** The definition that the server sends now; null if it is the trusted one. */
-  changed: ToolDefinition | null;
+  changed: ServerDefinition | null;
   /** When the changed definition was first seen; null if there is none. */
   changed_at: number | null;
 }
 
-export interface ToolDefinition {
+export interface ServerDefinition {
   /** SHA-256 of title, description and schema as sent by the server, in hex. */
   digest: string;
   title: string | null;
@@ -74,7 +74,7 @@ export function toolDigestStore(kernel: Kernel): ToolDigestStore {
 /** The record of a tool after its server has sent this definition (`ToolDigestStore.observe`). */
 export function observedTool(
   known: ToolDigest | null,
-  { name, source, seen, now }: { name: string; source: string; seen: ToolDefinition; now: number },
+  { name, source, seen, now }: { name: string; source: string; seen: ServerDefinition; now: number },
 ): ToolDigest {
   const { trusted, trusted_at, changed, changed_at } = known ?? {
     trusted: seen,

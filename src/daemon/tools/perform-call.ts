@@ -180,7 +180,7 @@ function note({ trace, choosing }: CallRun, tool: Tool, chosen: CallCredential |
 }
 
 /** A write that is about to be sent. */
-interface Attempt {
+interface WriteAttempt {
   readonly action_id: string;
   /** Whether an earlier attempt may have been carried out. */
   readonly again: boolean;
@@ -191,7 +191,7 @@ interface Attempt {
  */
 export async function startAttempt(
   journal: CallJournal,
-  write: Attempt,
+  write: WriteAttempt,
   call: CompleteCall,
   { log }: ToolRun,
 ): Promise<CallOutcome | null> {
@@ -207,7 +207,7 @@ export async function startAttempt(
 /** Makes the call and records its outcome. @param write null if the journal does not record the call. */
 export async function sendAttempt(
   prepared: PreparedCall,
-  write: Attempt | null,
+  write: WriteAttempt | null,
   run: CallRun,
 ): Promise<CallOutcome> {
   run.sending();
@@ -223,14 +223,18 @@ export async function sendAttempt(
 }
 
 /** Records the outcome of an attempt. @returns the outcome for the agent. */
-export async function endAttempt(outcome: CallOutcome, write: Attempt, run: ToolRun): Promise<CallOutcome> {
+export async function endAttempt(
+  outcome: CallOutcome,
+  write: WriteAttempt,
+  run: ToolRun,
+): Promise<CallOutcome> {
   const told = withDoubt(write.again ? afterEarlierAttempt(outcome) : outcome);
   await recordOutcome(run, write, told);
   return { ...told, action_id: write.action_id };
 }
 
 /** The outcome of a write that is not sent, because the run ended while the write was being recorded. */
-export function notSent(write: Attempt, run: ToolRun): Promise<CallOutcome> {
+export function notSent(write: WriteAttempt, run: ToolRun): Promise<CallOutcome> {
   return endAttempt(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
 }
 
@@ -258,7 +262,7 @@ function withDoubt(outcome: CallOutcome): CallOutcome {
  */
 async function recordOutcome(
   run: ToolRun,
-  write: Attempt | null,
+  write: WriteAttempt | null,
   { written, answer = null }: Pick<CallOutcome, 'written'> & { answer?: ToolAnswer | null },
 ): Promise<void> {
   if (!run.journal || !write) return;

@@ -2,19 +2,19 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { command, lineDiff } from '../../../src/cli/commands/tools-trust.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import type { ToolDefinition } from '../../../src/daemon/store/tool-digests.ts';
+import type { ServerDefinition } from '../../../src/daemon/store/tool-digests.ts';
 import { seededRandom } from '../../support/random.ts';
 import { openAt } from '../store/state-directory.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubState } from './stub-settings.ts';
 
-const BEFORE: ToolDefinition = {
+const BEFORE: ServerDefinition = {
   digest: 'aaaa',
   title: 'Search',
   description: 'Finds documents.\nBy words.',
   schema: '{"type":"object","properties":{"query":{"type":"string"}}}',
 };
-const AFTER: ToolDefinition = {
+const AFTER: ServerDefinition = {
   digest: 'bbbb',
   title: 'Search',
   description: 'Finds documents.\nBy \u001b[2Jwords, of everybody.',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { ClaimLost } from '../../../src/daemon/store/failures.ts';
-import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation/desk.ts';
+import type { AskOutcome, ConfirmationDesk } from '../../../src/daemon/tools/confirmation/desk.ts';
 import { type ConfirmedCall, executeConfirmed } from '../../../src/daemon/tools/confirmed-call.ts';
 import type {
   CallJournal,
@@ -24,7 +24,7 @@ interface Scene {
   started?: 'started' | 'lost' | Error;
   sent?: Sent | Error;
   finish?: Error;
-  asked?: Asked;
+  asked?: AskOutcome;
   wroteForOthers?: boolean;
   run?: RunOptions;
 }
@@ -243,7 +243,7 @@ describe('a call that needs confirmation', () => {
   });
 
   test('is reported to the model as failed if the confirmation desk refuses it', async () => {
-    const asked: Asked = { outcome: 'refused', reason: 'one_is_pending', message: 'One at a time.' };
+    const asked: AskOutcome = { outcome: 'refused', reason: 'one_is_pending', message: 'One at a time.' };
     const { call, lines } = scene({ tool: { confirm: 'always' }, asked });
     expect(await call()).toEqual({ ok: false, message: 'One at a time.' });
     expect(lines()).toEqual([['failed', 'one_is_pending']]);

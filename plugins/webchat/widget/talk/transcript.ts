@@ -1,4 +1,4 @@
-import type { ConfirmationAnswer, Receipt, Receipts } from '../../../../src/channel/event-stream.ts';
+import type { ActionsEvent, ConfirmationAnswer, Receipt } from '../../../../src/channel/event-stream.ts';
 import type { Pending } from './deliver.ts';
 import { combineOutcomes, type Question, type QuestionState, SETTLED } from './question.ts';
 
@@ -15,7 +15,7 @@ export type Entry =
       /** The question at the end of the answer. */
       asks?: Question | undefined;
       /** What the message did, besides what cards say. */
-      did?: Receipts | undefined;
+      did?: ActionsEvent | undefined;
       /** How many of the first tools carry out what a card says. */
       told?: number;
       /** Whose credentials its calls carried: the name of the person, or null for default credentials. */

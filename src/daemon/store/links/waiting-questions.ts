@@ -38,7 +38,7 @@ export type NewWaitingQuestion = Omit<WaitingQuestion, 'expires_at'> & {
   unlinked_at: number | null;
 };
 
-interface StoredQuestion extends WaitingQuestion, Pick<NewWaitingQuestion, 'unlinked_at'> {
+interface StoredWaitingQuestion extends WaitingQuestion, Pick<NewWaitingQuestion, 'unlinked_at'> {
   session_tag: string;
   /** Whether it was asked in a group. It is not run again there, so it must first be moved (`moveQuestion`). */
   in_group: boolean;
@@ -47,7 +47,7 @@ interface StoredQuestion extends WaitingQuestion, Pick<NewWaitingQuestion, 'unli
   session_created_at: number;
 }
 
-export const WAITING_QUESTION: Kind<StoredQuestion> = {
+export const WAITING_QUESTION: Kind<StoredWaitingQuestion> = {
   name: 'waiting_question',
   expires: ({ expires_at }) => expires_at,
   indexes: ({ message }) => [[`turn ${message.rerun.turn_id}`, 0]],

@@ -15,7 +15,7 @@ import { buildQuestion, plainQuestion, QUESTION_MAX, type Question, questionLine
 /** Maximum number of actions that one question asks about. */
 const ACTIONS_MAX = 10;
 
-export type Asked =
+export type AskOutcome =
   /** `replaces`: the question replaces one that is still open. */
   | { outcome: 'waits'; replaces: boolean }
   /** `message` is a text for the agent, `reason` a stable word for the trace. */
@@ -34,7 +34,7 @@ interface AskingTurn {
 }
 
 /** A pending action, without the members that depend on how its question is sent. */
-export type AskedAction = Omit<NewPendingAction, 'asked_by' | 'told_end' | 'answer_ms' | 'unasked_ms'>;
+export type KeptAction = Omit<NewPendingAction, 'asked_by' | 'told_end' | 'answer_ms' | 'unasked_ms'>;
 
 /** The question that the reply of the turn asks. */
 export interface KeptQuestion {
@@ -43,7 +43,7 @@ export interface KeptQuestion {
    * The new pending actions, in the order in which the calls were made, which is the order in which they are shown and
    * carried out. Empty if the question was asked before.
    */
-  actions: readonly AskedAction[];
+  actions: readonly KeptAction[];
   questions: readonly Question[];
   /** When the actions expire, ms since the epoch. Null: the time begins when the question is asked. */
   expires_at: number | null;
@@ -100,7 +100,7 @@ export class ConfirmationDesk {
    * Adds this call to the question at the end of the turn's reply. An equal call is added only once: a model that
    * repeats itself must not make the person pay twice.
    */
-  async ask({ tool, args }: CompleteCall): Promise<Asked> {
+  async ask({ tool, args }: CompleteCall): Promise<AskOutcome> {
     const { confirmer } = this.#turn;
     if (confirmer === null)
       return refused(
@@ -138,7 +138,7 @@ export class ConfirmationDesk {
     return questions.length <= ACTIONS_MAX && Array.from(plainQuestion(questions)).length <= QUESTION_MAX;
   }
 
-  #buildAction({ tool, args, question, principal }: WaitingCall, action_id: string): AskedAction {
+  #buildAction({ tool, args, question, principal }: WaitingCall, action_id: string): KeptAction {
     const sealed = (field: 'args' | 'summary', text: string) =>
       closeActionText(this.#seal, action_id, field, text);
     return {
@@ -169,6 +169,6 @@ function storedCall(action: Action, seal: Seal): string | null {
   return args === null ? null : canonicalJson([action.tool, JSON.parse(args)]);
 }
 
-function refused(reason: string, message: string): Asked {
+function refused(reason: string, message: string): AskOutcome {
   return { outcome: 'refused', reason, message };
 }

@@ -19,7 +19,7 @@ const LEFT_OUT = '–';
 const MAX_DEPTH = 16;
 
 /** The properties of a tool that a person is shown. */
-export interface AskedTool {
+export interface ToolInQuestion {
   name: string;
   /** Null: the name, split into words, is shown. */
   title: string | null;
@@ -45,7 +45,7 @@ type Detail = Question['details'][number];
  * @param args all arguments that are sent, including those from claims of the person
  * @returns null if the question would be too long
  */
-export function buildQuestion(tool: AskedTool, args: Arguments): Question | null {
+export function buildQuestion(tool: ToolInQuestion, args: Arguments): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
   const plain = writeQuestion(tool, args, { value: shownValue, name: shownName, text: visible });
   const isMixed = isRightToLeft(plainQuestion([plain]));
@@ -73,7 +73,7 @@ function inOwnDirection(text: string): string {
   return isRightToLeft(text) ? isolated(text) : text;
 }
 
-function writeQuestion(tool: AskedTool, args: Arguments, write: Writing): Question {
+function writeQuestion(tool: ToolInQuestion, args: Arguments, write: Writing): Question {
   const shown = new Set(tool.hide.map((parameter) => JSON.stringify(boundPath(parameter))));
   const fill = (name: string): string => {
     const path = pathIn(args, name);
@@ -148,7 +148,7 @@ function pathIn(args: Arguments, name: string): Path | null {
 const TITLE_MAX = 60;
 
 /** The details with their titles. A title that two arguments have says nothing about either of them. */
-function withTitles(leaves: readonly Leaf[], { parameters }: AskedTool, write: Writing): Detail[] {
+function withTitles(leaves: readonly Leaf[], { parameters }: ToolInQuestion, write: Writing): Detail[] {
   const titles = leaves.map(({ path }) => titleAt(parameters, path));
   return leaves.map(({ label, value }, index) => {
     const title = titles[index];

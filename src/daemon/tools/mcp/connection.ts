@@ -21,7 +21,7 @@ const ANSWER_MS = 10_000;
 const MAX_PAGES = 20;
 const MAX_TOOLS = 1_000;
 
-export type ListedTool = ListToolsResult['tools'][number];
+export type McpTool = ListToolsResult['tools'][number];
 
 /** The outcome of a call. */
 export interface CalledTool {
@@ -44,7 +44,7 @@ export interface McpConnection {
   /** Whether the server speaks a version without a handshake and without sessions. */
   readonly stateless: boolean;
   /** Lists the tools of all pages. Rejects if the server lists too many tools. */
-  listTools(signal: AbortSignal): Promise<ListedTool[]>;
+  listTools(signal: AbortSignal): Promise<McpTool[]>;
   /**
    * Rejects with `MCPClientError` if the server refuses the call, and with the error of the transport if there is no
    * answer.
@@ -120,8 +120,8 @@ async function openConnection(
   transport.ready(stateless ? listenRequest(transport.protocolVersion) : null);
   let hasListed = false;
 
-  async function listTools(outer: AbortSignal): Promise<ListedTool[]> {
-    const tools: ListedTool[] = [];
+  async function listTools(outer: AbortSignal): Promise<McpTool[]> {
+    const tools: McpTool[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = cursor === undefined ? {} : { cursor };

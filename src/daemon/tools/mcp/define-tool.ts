@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isObject } from '../../../channel/json-object.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { ToolDefinition } from '../../store/tool-digests.ts';
+import type { ServerDefinition } from '../../store/tool-digests.ts';
 import { nestsDeeper } from '../../syntax/json.ts';
 import { cutText, printable } from '../../texts/printable.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
@@ -9,7 +9,7 @@ import { ExplosiveSchema } from '../schema/examine-schema.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
 import { closeSchema } from '../schema/schema-parts.ts';
 import type { JsonSchema } from '../tool.ts';
-import type { ListedTool } from './connection.ts';
+import type { McpTool } from './connection.ts';
 
 /** Maximum length of a description that is shown to the model and to administrators, in characters. */
 const MAX_DESCRIPTION = 4_000;
@@ -28,7 +28,7 @@ const UNSEEN = /[^\P{Cc}\n\t]|(?!\p{Join_Control}|\ufe0e|\ufe0f)\p{Default_Ignor
  * digest covers the complete name, title, description and schema, before anything is cut or masked.
  * @returns the definition or, if the tool cannot be offered, the reason as the end of a sentence.
  */
-export function defineTool(listed: ListedTool): ToolDefinition | { unusable: string } {
+export function defineTool(listed: McpTool): ServerDefinition | { unusable: string } {
   const { name, description = '', inputSchema, annotations } = listed;
   const title = listed.title ?? annotations?.title ?? null;
   const schema = canonicalJson(inputSchema);

@@ -1,7 +1,7 @@
 import type { Log } from '../../process/log.ts';
 import { maskEchoed } from '../../settings/mask-secrets.ts';
 import { maskTokens, Secret } from '../../settings/secret.ts';
-import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
+import type { ServerDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
 import { unknownArguments } from '../confirmation/confirm-policy.ts';
@@ -18,7 +18,7 @@ import {
   type ToolSourceInfo,
 } from '../tool.ts';
 import { toolNames } from '../tool-names.ts';
-import { type CalledTool, Connector, type ListedTool, type McpConnection } from './connection.ts';
+import { type CalledTool, Connector, type McpConnection, type McpTool } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { defineTool, toolParameters } from './define-tool.ts';
 import { failureAdvice, McpFailure, McpStatus, sentFailure } from './failure.ts';
@@ -46,7 +46,7 @@ interface Configured {
   readonly own: string;
   readonly entry: ToolEntry;
   /** The server's current definition; null if there is no usable one. */
-  definition: ToolDefinition | null;
+  definition: ServerDefinition | null;
   /** The tool as it is offered; null while it is not offered. */
   tool: Tool | null;
   /** Why the tool is not offered; empty if it is offered. */
@@ -177,12 +177,12 @@ export class McpSource implements ToolSource {
     return { ...connection, carry };
   }
 
-  async #listed(tools: readonly ListedTool[]): Promise<void> {
+  async #listed(tools: readonly McpTool[]): Promise<void> {
     for (const configured of this.#tools) await this.#update(configured, tools);
   }
 
   /** Updates a tool according to the list that the server sent. */
-  async #update(configured: Configured, tools: readonly ListedTool[]): Promise<void> {
+  async #update(configured: Configured, tools: readonly McpTool[]): Promise<void> {
     const { own } = configured;
     const [listed, ...others] = tools.filter((tool) => tool.name === own);
     const definition = listed ? defineTool(listed) : { unusable: 'the server does not list it' };
@@ -198,7 +198,7 @@ export class McpSource implements ToolSource {
   }
 
   /** Offers a tool if its definition is the trusted one, and withholds it otherwise. */
-  async #settle(configured: Configured, definition: ToolDefinition): Promise<void> {
+  async #settle(configured: Configured, definition: ServerDefinition): Promise<void> {
     const { name } = configured;
     let trusted: string;
     try {
@@ -232,7 +232,7 @@ export class McpSource implements ToolSource {
   }
 
   /** The record of a tool in the store. Stores the definition if it is new. */
-  async #record(name: string, { digest, ...rest }: ToolDefinition): Promise<ToolDigest> {
+  async #record(name: string, { digest, ...rest }: ServerDefinition): Promise<ToolDigest> {
     const { digests } = this.#parts;
     const known = await digests.find(name);
     const isKnown =
@@ -257,7 +257,7 @@ export class McpSource implements ToolSource {
     if (tool !== configured.tool) this.#list = this.#tools.flatMap((one) => one.tool ?? []);
   }
 
-  #createTool(configured: Configured, definition: ToolDefinition): Tool | { because: string } {
+  #createTool(configured: Configured, definition: ServerDefinition): Tool | { because: string } {
     const { name, entry } = configured;
     const made = toolParameters(definition.schema, entry.bind ?? {});
     if ('unusable' in made) return { because: made.unusable };

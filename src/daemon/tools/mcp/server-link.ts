@@ -2,7 +2,7 @@ import type { Log } from '../../process/log.ts';
 import { type AlarmClock, every, wait } from '../../time/clock.ts';
 import { backOff } from '../../time/retry.ts';
 import { TimeLimit, unlessAborted, within } from '../../time/time-limit.ts';
-import type { ListedTool, McpConnection } from './connection.ts';
+import type { McpConnection, McpTool } from './connection.ts';
 import { McpFailure } from './failure.ts';
 
 /** How long the start of the daemon waits for a server, ms. */
@@ -23,7 +23,7 @@ const LOOK_PAUSE_MS = 1_000;
 interface ServerLinkOptions {
   open(hooks: { signal: AbortSignal; toolsChanged: () => void }): Promise<McpConnection>;
   /** Called with the current tools. When it has resolved, the connection is used for calls. */
-  listed(tools: readonly ListedTool[]): Promise<void>;
+  listed(tools: readonly McpTool[]): Promise<void>;
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn' | 'debug'>;
 }

@@ -59,7 +59,7 @@ describe('the answer of a call that an earlier run made', () => {
     });
     const context = contextOf(null, { memory: memory ?? null, taint });
     const run = { tools: aToolRun({ context }), journal: NEVER_REPEATED };
-    const carriedOut = await carryOut(action as never, null, turn as never, services, run);
+    const carriedOut = await carryOut(action as never, 'ask_again', turn as never, services, run);
     expect(carriedOut).toMatchObject({ told: { answer } });
     await memory?.remember('pay to account 7');
     expect(await store.memories?.list(owner)).toMatchObject([{ tainted }]);
@@ -103,7 +103,7 @@ describe('a call that an earlier run may have made', () => {
     );
     const carriedOut = await carryOut(
       earlier[0] as never,
-      null,
+      'ask_again',
       { claim, principal: { person: principal } } as never,
       services,
       { tools: aToolRun({ journal }), journal },
@@ -166,7 +166,7 @@ describe('a call that an earlier run may have made', () => {
     const action = anAction({ action_id: 'a', tool: 'look', args, person: null });
     const carriedOut = await carryOut(
       { ...action, started_at: resumed ? 1 : null } as never,
-      changed ? null : async () => settle === 'settled',
+      changed ? 'ask_again' : async () => settle === 'settled',
       { stopped, claim: {}, key: null, turn_id: 't', principal: { person: null } } as never,
       services,
       {

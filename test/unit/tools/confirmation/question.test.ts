@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type AskedTool,
   buildQuestion,
   markdownLines,
   plainQuestion,
   QUESTION_MAX,
   questionLine,
+  type ToolInQuestion,
 } from '../../../../src/daemon/tools/confirmation/question.ts';
 import { cpuTime } from '../../../support/cpu-time.ts';
 
-const CANCEL: AskedTool = {
+const CANCEL: ToolInQuestion = {
   name: 'shop_cancelOrder',
   title: 'Cancel an order',
   summary: 'Cancel order {id}',
   hide: [],
 };
 
-function plain(tool: AskedTool, args: Record<string, unknown>): string {
+function plain(tool: ToolInQuestion, args: Record<string, unknown>): string {
   const question = buildQuestion(tool, args);
   if (question === null) throw new Error('the question is too long');
   return plainQuestion([question]);
