@@ -35,8 +35,6 @@ import { toMemoryOwner, type Who } from './who.ts';
 
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
 export type { ExpirySettings, PassedState, Session, SessionState, StoredTurn };
-/** `sessionTag`: the name of a session that its sign-in does not change. */
-/** The comment of a rating, as far as the key opens it. */
 export { ERRORS, type ErrorCode, formatLogLine, openComment, sessionState, sessionTag, shortId };
 
 /** An action with its texts, as far as the key opens them, and its outcome at this time. */

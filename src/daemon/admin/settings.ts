@@ -110,7 +110,6 @@ export async function settingsReference(plugins: readonly ChannelPlugin[]) {
 export const evalSchema = async () => (await import('../eval/case-schema.ts')).EVAL_SCHEMA;
 
 /** How the values of settings are written and shown. Secrets are never shown. */
-
 export { fileSetting } from '../../channel/setting.ts';
 export { parseListenAddress } from '../settings/addresses.ts';
 export { knownSecrets } from '../settings/known-secrets.ts';

@@ -14,8 +14,6 @@ import type { Store } from '../store/store.ts';
 
 /** Whom a command is about. */
 export type { PersonKey };
-/** The spellings that a channel may use for the id of a user, the stored one first. Empty if it is no id there. */
-/** Whether the setting of an expected claim accepts any value. */
 export { isAny, listSpellings, parsePersonKey, personKey };
 
 /** A person, identified by the claims of a token, or a user of a platform. */

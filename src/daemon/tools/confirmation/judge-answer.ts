@@ -71,7 +71,6 @@ export function wasAskedLast(
   return seen_replies.findLast(({ at }) => at <= accepted_at)?.asks === true;
 }
 
-/** The parts of a turn that determine whom it acts for. */
 /**
  * The error if a web client answers a question, but no action waits for an answer from this client.
  * @param detail what became of the actions, if the client may know it
