@@ -19,7 +19,7 @@ import { createServer } from './http/server.ts';
 import type { Claims } from './identity/identity.ts';
 import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
-import { noticeEnded } from './inbox/link-notices.ts';
+import { sendEndedNotice } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
 import type { Services } from './message/services.ts';
 import { createGauges, measuredStore } from './metrics/measured-store.ts';
@@ -123,8 +123,8 @@ async function startParts(
   life.started('sources of tools', () => (reloader ?? revision.registry).stop());
 
   const stopping = new AbortController();
-  const tellEnded = (link: Parameters<typeof noticeEnded>[1], claims: Claims) =>
-    noticeEnded({ services, worker }, link, claims, 'link_sign_in_over');
+  const tellEnded = (link: Parameters<typeof sendEndedNotice>[1], claims: Claims) =>
+    sendEndedNotice({ services, worker }, link, claims, 'link_sign_in_over');
   const renewer = LinkRenewer.of({
     settings,
     store,

@@ -20,10 +20,10 @@ import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { endCollecting } from '../inbox/end-collecting.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
-import { noticeEnded } from '../inbox/link-notices.ts';
+import { sendEndedNotice } from '../inbox/link-notices.ts';
 import { notify, Throttle } from '../inbox/notify.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
-import { storedParts } from '../inbox/outgoing.ts';
+import { createPartsMemory } from '../inbox/outgoing.ts';
 import { press } from '../inbox/press.ts';
 import { takeLinkCodes } from '../inbox/take-link-codes.ts';
 import type { InboxParts } from '../inbox/work.ts';
@@ -130,7 +130,7 @@ export function createPushScope(plugin: PushPlugin, settings: ChannelSettings, d
   const { services, worker } = doors;
   const throttle = new Throttle(() => services.clock.now());
   const notifier = { plugin, services, worker, throttle };
-  const replyParts = new ReplyParts(storedParts(services.store.inbox));
+  const replyParts = new ReplyParts(createPartsMemory(services.store.inbox));
   const log = services.log.child({ channel: plugin.name });
   return {
     ...commonScope(plugin, settings, doors),
@@ -198,7 +198,7 @@ function createLinks(plugin: ChannelPlugin, doors: Doors): ChannelScope['links']
           : { person: null, replaced: null };
         // A message of the user replaced the link in the chat itself, so the user knows.
         if (replaced !== null && message_id === undefined)
-          await noticeEnded(doors, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
+          await sendEndedNotice(doors, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
         // A question of the user may have waited for this.
         if (outcome.linked) worker.wake();
         return { answer: toLinkAnswer(outcome), person };
@@ -222,7 +222,7 @@ function createLinks(plugin: ChannelPlugin, doors: Doors): ChannelScope['links']
       const verdict = await own.tokens.validate(token);
       const answer = await unlinkPerson(own, plugin, user_id, token);
       if (answer.outcome === 'removed' && verdict.valid)
-        await noticeEnded(doors, { platform: plugin.name, user_id }, verdict.claims, 'link_ended');
+        await sendEndedNotice(doors, { platform: plugin.name, user_id }, verdict.claims, 'link_ended');
       return answer;
     },
   };

@@ -5,7 +5,7 @@ import { AgentdError } from '../errors.ts';
 import { memoryOwner } from '../identity/identity.ts';
 import { toArrival } from '../inbox/to-arrival.ts';
 import { linkKeys } from '../linking/link-ids.ts';
-import { arrivedChannel } from '../message/arrival.ts';
+import { toArrivedChannel } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import { newSession } from '../message/open-session.ts';
 import { runTurn } from '../message/run-turn.ts';
@@ -199,7 +199,7 @@ export class CaseSession {
   #newSession(session_id: string): Session {
     const arrived = {
       message: this.#message(''),
-      channel: arrivedChannel(this.#plugin),
+      channel: toArrivedChannel(this.#plugin),
       session_id,
       session_is_generated: false,
       address: null,

@@ -127,7 +127,7 @@ export interface Circuit {
 }
 
 /** The settings of the loop guard, times in ms. */
-export function guardLimits(settings: Settings): GuardLimits {
+export function toGuardLimits(settings: Settings): GuardLimits {
   return {
     max_messages: settings.LOOP_GUARD_MAX_MESSAGES,
     window_ms: settings.LOOP_GUARD_WINDOW_SECONDS * 1000,

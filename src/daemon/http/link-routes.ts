@@ -3,7 +3,7 @@ import type { ChannelRequest, ChannelResponse, PushChannel, Route } from '../../
 import { readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
-import { noticeBound, noticeEnded } from '../inbox/link-notices.ts';
+import { sendBoundNotice, sendEndedNotice } from '../inbox/link-notices.ts';
 import type { InboxParts } from '../inbox/work.ts';
 import { bindCode } from '../linking/bind-code.ts';
 import { createCode } from '../linking/create-code.ts';
@@ -82,7 +82,7 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
       const channel = channels.find(({ plugin }) => plugin.name === platform)?.plugin;
       if (!channel) throw new AgentdError('unavailable', 'The channel is not active.', { retryAfter: 30 });
       const bound = await bindCode(services, channel, id);
-      if (bound.outcome !== 'gone') await noticeBound({ services, worker }, platform, bound, id, null);
+      if (bound.outcome !== 'gone') await sendBoundNotice({ services, worker }, platform, bound, id, null);
       if (bound.outcome === 'refused') {
         if (bound.reason === 'invalid_token') throw codeGone();
         throw new AgentdError(
@@ -104,7 +104,7 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
       if (!link) throw new AgentdError('not_found', 'You have no such link.');
       const channel = channels.find(({ plugin }) => plugin.name === link.platform)?.plugin;
       const removed = await removeFound(services, channel ?? { name: link.platform }, link);
-      if (removed) await noticeEnded({ services, worker }, link, link.claims, 'link_ended');
+      if (removed) await sendEndedNotice({ services, worker }, link, link.claims, 'link_ended');
       return { status: 204 };
     }),
   ];

@@ -1,6 +1,6 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
-import { sendersTexts } from '../linking/find-link.ts';
+import { findSendersTexts } from '../linking/find-link.ts';
 import { linkKeys } from '../linking/link-ids.ts';
 import { SignInChanged } from '../message/authorize-sender.ts';
 import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
@@ -15,7 +15,7 @@ import { timeOrderedId } from '../time/clock.ts';
 import type { Cancellation } from '../time/time-limit.ts';
 import type { LaterChannel } from './ask-channel.ts';
 import { Attempt } from './attempt.ts';
-import { afterFailedRun, failedForGood, isInterruptedTooOften, judgeRun } from './outcome.ts';
+import { decideAfterRun, isInterruptedTooOften, judgeRun, toFinalFailure } from './outcome.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { Admittance } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
@@ -63,7 +63,7 @@ export class Delivery {
     const outlet = new PushOutlet(this.#services, this.#later.plugin, this.#attempt.claim);
     if (isInterruptedTooOften(this.#attempt.message, this.#services.settings)) {
       this.#services.observer.messageEnded(this.#attempt.message.platform, 'failed');
-      const outcome = failedForGood(this.#attempt.message, 'interrupted', await outlet.texts());
+      const outcome = toFinalFailure(this.#attempt.message, 'interrupted', await outlet.texts());
       await this.#attempt.end({ ...outcome, begun: false });
       return;
     }
@@ -178,7 +178,9 @@ class PushOutlet implements Outlet {
   /** The daemon's texts in the language of the sender. */
   async texts(): Promise<LocalTexts> {
     const { message } = this.#claim.message;
-    return message === null ? this.#services.texts.in() : sendersTexts(this.#services, this.#plugin, message);
+    return message === null
+      ? this.#services.texts.in()
+      : findSendersTexts(this.#services, this.#plugin, message);
   }
 
   /** The second run of the message, which waits for the sign-in of its sender. Null if its `reply_to` cannot be opened. */
@@ -216,6 +218,6 @@ class PushOutlet implements Outlet {
     if (stopping.aborted) return { kind: 'given_back' };
     // This run was not asked for, so its failure is not reported.
     if (error instanceof SignInChanged) return { kind: 'failed', failure: SIGN_IN_CHANGED };
-    return afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), await this.texts());
+    return decideAfterRun(this.#claim.message, judgeRun(error), settings, clock.now(), await this.texts());
   }
 }

@@ -11,19 +11,19 @@ import {
   duplicateLine,
   type GuardedMessage,
   type GuardVerdict,
-  guardLimits,
   logVerdict,
+  toGuardLimits,
 } from '../guard/verdict.ts';
-import { sendersTexts } from '../linking/find-link.ts';
+import { findSendersTexts } from '../linking/find-link.ts';
 import { acceptMessages, maskMessage } from '../message/arrival.ts';
+import { findAnsweredQuestion } from '../message/find-answered-question.ts';
 import { platformUser, textHash } from '../message/keys.ts';
-import { questionAnswered } from '../message/question-answered.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Arrival, Collects, NewInboxMessage } from '../store/inbox/inbox.ts';
 import { addLazyMember } from '../syntax/lazy-member.ts';
 import { timeOrderedId } from '../time/clock.ts';
-import { noticeTo, tooMany } from './notify.ts';
+import { createNotice, rejectDelivery } from './notify.ts';
 import { sealReplyTo } from './outgoing.ts';
 import { endCodesIn, takeLinkCodes } from './take-link-codes.ts';
 import type { InboxWorker } from './work.ts';
@@ -152,7 +152,7 @@ async function planCollecting(
   services: Services,
 ): Promise<Collects | null> {
   const { COLLECT_MS: wait_ms, COLLECT_MAX_MS: max_ms } = services.settings;
-  if (wait_ms === 0 || (await questionAnswered(message, session_id, services)) !== null) return null;
+  if (wait_ms === 0 || (await findAnsweredQuestion(message, session_id, services)) !== null) return null;
   return { wait_ms, max_ms };
 }
 
@@ -181,7 +181,7 @@ async function screen(
     ...message,
     reply_to: sealReplyTo(seal, message.id, message.reply_to),
   }));
-  if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(stored)) ?? tooMany();
+  if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(stored)) ?? rejectDelivery();
   const arrivals = await Promise.all(
     arrived.map(async (message, index) => {
       const text = await noticeText(plugin, message, services);
@@ -193,18 +193,18 @@ async function screen(
       };
       // Hardly any message needs it. It is made once, because a step of the store may run several times.
       return addLazyMember(arrival, 'notice', () => {
-        notice ??= noticeTo(plugin, services, message.reply_to, text, message.user_id);
+        notice ??= createNotice(plugin, services, message.reply_to, text, message.user_id);
         return notice;
       });
     }),
   );
-  const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));
+  const { verdicts, outcomes } = await store.inbox.screen(arrivals, toGuardLimits(settings));
   arrivals.forEach(({ message, guarded }, index) => {
     const verdict = verdicts[index] as GuardVerdict;
     logVerdict(verdict, guarded, message.request_id, log);
     if (!verdict.allowed && !verdict.repeated) observer.messageBlocked(plugin.name, verdict.reason);
   });
-  return (outcomes ?? tooMany()).map((outcome, index) => {
+  return (outcomes ?? rejectDelivery()).map((outcome, index) => {
     return verdicts[index]?.allowed && outcome !== null ? outcome : 'blocked';
   });
 }
@@ -213,7 +213,7 @@ async function toGuardedMessage(arrived: ArrivedMessage, services: Services): Pr
   const { message, session_id, platform, message_id, sent_at } = arrived;
   const user = platformUser(platform, message.user_id);
   const text = message.confirm === undefined ? textHash(message.text) : null;
-  const answers = await questionAnswered(message, session_id, services);
+  const answers = await findAnsweredQuestion(message, session_id, services);
   return { user, session_id, text, answers, message_id, sent_at };
 }
 
@@ -223,5 +223,5 @@ async function noticeText(
   { message }: ArrivedMessage,
   services: Services,
 ): Promise<string> {
-  return (await sendersTexts(services, plugin, message)).template('turn_limit_notice');
+  return (await findSendersTexts(services, plugin, message)).template('turn_limit_notice');
 }

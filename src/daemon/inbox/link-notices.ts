@@ -8,7 +8,7 @@ import type { Claimant } from '../store/links/link-codes.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { shownValue } from '../tools/confirmation/plain-value.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
-import { noticeTo, tooMany } from './notify.ts';
+import { createNotice, rejectDelivery } from './notify.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { InboxParts } from './work.ts';
 
@@ -31,8 +31,8 @@ interface Notice {
 /** Stores a text for a user of a platform, which is sent as durably as a reply. @throws `unavailable` */
 export async function sendNotice({ services, worker }: InboxParts, notice: Notice): Promise<void> {
   const { platform, user_id, reply_to, text, ...rest } = notice;
-  const stored = noticeTo({ name: platform }, services, reply_to, text, user_id);
-  (await services.store.inbox.enqueue([{ ...stored, ...rest }])) ?? tooMany();
+  const stored = createNotice({ name: platform }, services, reply_to, text, user_id);
+  (await services.store.inbox.enqueue([{ ...stored, ...rest }])) ?? rejectDelivery();
   worker.wake();
 }
 
@@ -40,7 +40,7 @@ export async function sendNotice({ services, worker }: InboxParts, notice: Notic
  * Tells the sender of a code what became of it. Nothing is sent if the sender must still answer.
  * @param message_id the message that led to this; null if it was a request of the site
  */
-export async function noticeBound(
+export async function sendBoundNotice(
   parts: InboxParts,
   platform: string,
   bound: Bound,
@@ -50,7 +50,7 @@ export async function noticeBound(
   const claimant =
     bound.outcome === 'refused' ? bound.claimant : 'code' in bound ? bound.code?.claimant : null;
   if (claimant == null) return;
-  const texts = textsFor(parts, claimant, bound.outcome === 'bound' ? bound.claims : null);
+  const texts = chooseTexts(parts, claimant, bound.outcome === 'bound' ? bound.claims : null);
   const text = renderNotice(bound, texts);
   if (text === null) return;
   const { user_id } = claimant;
@@ -72,7 +72,7 @@ function renderNotice(bound: Bound, texts: LocalTexts): string | null {
     case 'bound': {
       const { email, timezone } = bound.claims;
       const time = formatMinute(bound.expires_at, timezone);
-      return texts.say('link_code_done', { email: quoted(email), time });
+      return texts.say('link_code_done', { email: quoteEmail(email), time });
     }
     case 'refused':
       return texts.say(`link_code_${bound.reason}`);
@@ -103,7 +103,7 @@ function toRecordKey(platform: string, user_id: string): string {
 }
 
 /** The daemon's texts for a sender: in the language that the platform reports, or else in that of the token. */
-export function textsFor(
+export function chooseTexts(
   { services }: InboxParts,
   { locale }: { locale?: string | null },
   claims: Claims | null,
@@ -112,7 +112,7 @@ export function textsFor(
 }
 
 /** An e-mail address as text: nothing in it is markup or hidden. */
-export function quoted(email: string): string {
+export function quoteEmail(email: string): string {
   return escapeMarkdown(shownValue(email));
 }
 
@@ -120,7 +120,7 @@ export function quoted(email: string): string {
  * Tells a user of a platform that the link was ended or replaced elsewhere, or ended with the sign-in. Nothing is sent if
  * the channel is not active, or cannot write to a user first. The text names nobody: a phone number may have a new owner.
  */
-export async function noticeEnded(
+export async function sendEndedNotice(
   parts: InboxParts,
   { platform, user_id }: { platform: string; user_id: string },
   { locale }: Pick<Claims, 'locale'>,

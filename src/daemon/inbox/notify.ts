@@ -47,9 +47,9 @@ export async function notify(
     services.log.debug(about, 'hint not sent: the loop guard blocks its recipient');
     return;
   }
-  const told = noticeTo(plugin, services, reply_to, text, user_id ?? null);
+  const told = createNotice(plugin, services, reply_to, text, user_id ?? null);
   const notice = { ...told, message_id: message_id ?? null };
-  const [outcome] = (await services.store.inbox.enqueue([notice])) ?? tooMany();
+  const [outcome] = (await services.store.inbox.enqueue([notice])) ?? rejectDelivery();
   if (outcome === 'repeated')
     services.log.info(about, 'not sent again: the message that it answers was already received');
   else if (throttle_key !== undefined) throttle.note(throttle_key, text);
@@ -123,7 +123,7 @@ export class Throttle {
  * the text are masked.
  * @param user_id the user whom the text answers; null if the channel did not say.
  */
-export function noticeTo(
+export function createNotice(
   plugin: Pick<ChannelPlugin, 'name'>,
   { clock, seal }: Pick<Services, 'clock' | 'seal'>,
   reply_to: JsonObject,
@@ -151,6 +151,6 @@ export function noticeTo(
 }
 
 /** Rejects the delivery. Nothing was stored, and the platform delivers it again. */
-export function tooMany(): never {
+export function rejectDelivery(): never {
   throw new AgentdError('unavailable', 'Too many messages are waiting.', { retryAfter: 30 });
 }

@@ -53,7 +53,7 @@ export function judgeRun(error: unknown): RunFailure {
 /**
  * Why a delivery failed, in the platform's words, without tokens: for example `delivery_refused: channel_not_found`.
  */
-export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): string {
+export function describeDeliveryFailure(kind: 'failed' | 'refused', error: unknown): string {
   return maskTokens(`delivery_${kind}: ${wordsOf(error)}`)
     .slice(0, FAILURE_MAX)
     .toWellFormed();
@@ -70,7 +70,7 @@ function wordsOf(error: unknown): string {
 
 /** The failure of the platform as a whole that a failed delivery indicates; null if it indicates none. */
 export function toPlatformFailure(error: unknown): PlatformFailure | null {
-  const words = failureOfDelivery('failed', error);
+  const words = describeDeliveryFailure('failed', error);
   if (error instanceof DeliveryFailed) {
     const { platform: reason, retry_after_seconds: askedSeconds } = error;
     return reason === null ? null : { reason, words, askedSeconds };
@@ -110,7 +110,7 @@ type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
  * @param message the message as it was claimed, with the failed run counted.
  * @param texts the texts for its sender.
  */
-export function afterFailedRun(
+export function decideAfterRun(
   message: InboxMessage,
   { failure, kind, askedSeconds }: RunFailure,
   { INBOX_MAX_ATTEMPTS, INBOX_RUN_SECONDS }: Budgets,
@@ -125,14 +125,14 @@ export function afterFailedRun(
   } else if (kind === 'counts' && attempts - passing < INBOX_MAX_ATTEMPTS) {
     return { kind: 'again', wait_ms, failure, counts: true };
   }
-  return failedForGood(message, failure, texts);
+  return toFinalFailure(message, failure, texts);
 }
 
 /**
  * The outcome of a message that has failed for good. The sender gets a notice, unless the message has no session: then
  * it is a text that agentd itself sends, and has no sender.
  */
-export function failedForGood(
+export function toFinalFailure(
   { session_id }: Pick<InboxMessage, 'session_id'>,
   failure: string,
   texts: LocalTexts,

@@ -8,7 +8,7 @@ import type {
 } from '../../channel/index.ts';
 import type { PartsMemory } from '../../channel/reply-parts.ts';
 import type { Seal } from '../identity/seal.ts';
-import { sendersReading } from '../linking/find-link.ts';
+import { findSendersReading } from '../linking/find-link.ts';
 import { decisionInWords } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
 import type { InboxMessage, InboxStore, StoredQuestion } from '../store/inbox/inbox.ts';
@@ -26,7 +26,7 @@ const NOTICE = '-notice';
  * The stored text of a message as its channel sends it: the agent's reply, or the notice that the message has failed
  * for good. Null if no text is stored.
  */
-export function outgoingReply(message: InboxMessage): OutgoingReply | null {
+export function toOutgoingReply(message: InboxMessage): OutgoingReply | null {
   const text = message.notice ?? message.reply;
   if (text === null) return null;
   const { id, session_id, reply_to, notice, question } = message;
@@ -84,7 +84,7 @@ export function omitPrivate({ private: _secret, ...open }: JsonObject): JsonObje
 }
 
 /** Stores with each message how many parts of its text were sent, so that they are not sent again after a restart. */
-export function storedParts(inbox: InboxStore): PartsMemory {
+export function createPartsMemory(inbox: InboxStore): PartsMemory {
   return {
     sent: (reply_id) => inbox.partsSent(toMessageId(reply_id)),
     note: (reply_id, parts) => inbox.notePartsSent(toMessageId(reply_id), parts),
@@ -101,7 +101,7 @@ type Uses = Pick<Services, 'store' | 'seal' | 'clock' | 'log' | 'texts'>;
  * because the message with the question was deleted.
  * @param message a text that `closes` a message with a question
  */
-export async function closedQuestion(
+export async function toClosedQuestion(
   services: Uses,
   plugin: ChannelPlugin,
   { closes }: Pick<InboxMessage, 'closes'>,
@@ -110,7 +110,7 @@ export async function closedQuestion(
   const { reply = null, question = null, message = null } = asked ?? {};
   if (closes === undefined || reply === null || question === null || message === null) return null;
   const actions = await services.store.actions.ofQuestion(question.id);
-  const reading = await sendersReading(services, plugin, message);
+  const reading = await findSendersReading(services, plugin, message);
   // Some platforms name a person only when the person presses a button. The turn of a message has the message’s id.
   const [{ turn_key } = { turn_key: '' }] = actions;
   const answer = message.shared === true ? await services.store.inbox.find(turn_key) : null;

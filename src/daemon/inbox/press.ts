@@ -1,6 +1,6 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
-import { findSendersLink, sendersTexts } from '../linking/find-link.ts';
+import { findSendersLink, findSendersTexts } from '../linking/find-link.ts';
 import { acceptMessage } from '../message/arrival.ts';
 import { turnKey } from '../message/keys.ts';
 import { describeOutcome } from '../message/reply/ended-question.ts';
@@ -44,7 +44,7 @@ export async function press(
   }
   const reason = ofCode ?? (isHere && !isTheirs ? 'confirm_not_yours' : 'confirm_gone');
   services.log.info({ request_id: request?.id, channel: plugin.name, reason }, 'press of a button refused');
-  const texts = await sendersTexts(services, plugin, message);
+  const texts = await findSendersTexts(services, plugin, message);
   const became = isTheirs ? await whatBecame(actions, plugin, services, message, texts) : null;
   return { outcome: 'refused', text: became ?? texts.say(reason) };
 }

@@ -9,8 +9,8 @@ import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
 import { askChannel, type LaterChannel } from './ask-channel.ts';
 import type { Attempt } from './attempt.ts';
-import { DeliveryFailed, failureOfDelivery, toPlatformFailure } from './outcome.ts';
-import { closedQuestion, outgoingReply, sealReplyTo } from './outgoing.ts';
+import { DeliveryFailed, describeDeliveryFailure, toPlatformFailure } from './outcome.ts';
+import { sealReplyTo, toClosedQuestion, toOutgoingReply } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import type { SentIds } from './sent-ids.ts';
@@ -52,7 +52,7 @@ export class Sending {
     if (closes !== undefined) return this.#try((reply_to) => this.#closeCard(reply_to));
     const obstacle = link_change === undefined ? null : this.#completeNotice(link_change);
     if (obstacle !== null) return this.#giveUp(obstacle);
-    const reply = outgoingReply(this.#attempt.message);
+    const reply = toOutgoingReply(this.#attempt.message);
     if (reply === null) throw new Error('a message in the state `replied` has no text');
     const { session_id, confirmation } = reply;
     const ended = confirmation && session_id !== null ? this.#parts.questions.begin(session_id) : () => {};
@@ -72,7 +72,7 @@ export class Sending {
 
   async #closeCard(reply_to: JsonObject): Promise<AttemptOutcome> {
     const { channel, plugin } = this.#later;
-    const closed = await closedQuestion(this.#services, plugin, this.#attempt.message);
+    const closed = await toClosedQuestion(this.#services, plugin, this.#attempt.message);
     if (closed !== null && channel.closeQuestion)
       await this.#inTime(async () => channel.closeQuestion?.({ ...closed, reply_to }));
     return { kind: 'sent' };
@@ -150,7 +150,7 @@ export class Sending {
     const completed = await this.#services.store.inbox.completeSignIn(this.#attempt.claim, hinted);
     if (completed === null) return null;
     this.#attempt.message = completed;
-    return outgoingReply(completed);
+    return toOutgoingReply(completed);
   }
 
   async #sendFailed(error: unknown, began: number): Promise<void> {
@@ -159,7 +159,7 @@ export class Sending {
       return;
     }
     const refused = error instanceof DeliveryFailed && error.final;
-    const failure = failureOfDelivery(refused ? 'refused' : 'failed', error);
+    const failure = describeDeliveryFailure(refused ? 'refused' : 'failed', error);
     const [isAway] = await Promise.all([this.#noteFailure(error), this.#trace(failure, began)]);
     const outcome = refused ? { kind: 'failed' as const, failure } : this.#sendAgain(error, failure, isAway);
     this.#observe(outcome.kind === 'failed' ? 'failed' : 'retried');

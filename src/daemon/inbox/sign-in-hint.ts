@@ -3,7 +3,7 @@ import type { Services } from '../message/services.ts';
 import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { askChannel, type LaterChannel } from './ask-channel.ts';
-import { noticeTo } from './notify.ts';
+import { createNotice } from './notify.ts';
 import { omitPrivate } from './outgoing.ts';
 
 /** The end of the id of a private message about sign-in. */
@@ -49,7 +49,7 @@ export async function hintAtSignIn(
             channel_id: place.session.channel_id,
             reply_to: omitPrivate(place.reply_to),
             follow_up: {
-              ...noticeTo(later.plugin, services, reply_to, hint.answered, user_id),
+              ...createNotice(later.plugin, services, reply_to, hint.answered, user_id),
               is_hint: true,
             },
           },

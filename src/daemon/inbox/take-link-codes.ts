@@ -17,7 +17,7 @@ import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import { endCollecting } from './end-collecting.ts';
-import { noticeBound, quoted, sealClaimantReplyTo, sendNotice, textsFor } from './link-notices.ts';
+import { chooseTexts, quoteEmail, sealClaimantReplyTo, sendBoundNotice, sendNotice } from './link-notices.ts';
 import type { InboxParts } from './work.ts';
 
 /** A message of a platform, and the parts of the daemon that handle the codes in it. */
@@ -125,10 +125,10 @@ async function ask(
       code.code_id,
     );
   if (reason !== null) {
-    const text = textsFor(arriving, message, claims).say(`link_code_${reason}`);
+    const text = chooseTexts(arriving, message, claims).say(`link_code_${reason}`);
     await answer(arriving, message, code, text);
   } else if (code.state !== 'claimed' || claims === null) {
-    await answer(arriving, message, code, textsFor(arriving, message, null).say('link_code_gone'));
+    await answer(arriving, message, code, chooseTexts(arriving, message, null).say('link_code_gone'));
   } else await sendQuestion(arriving, message, code, claims);
 }
 
@@ -138,10 +138,10 @@ async function sendQuestion(
   code: LinkCode,
   claims: Claims,
 ): Promise<void> {
-  const texts = textsFor(arriving, message, claims);
+  const texts = chooseTexts(arriving, message, claims);
   const [[confirm], [decline]] = [texts.words('confirm'), texts.words('decline')];
   const how = texts.say('link_code_how', { confirm, decline });
-  const text = [texts.say('link_code_question', { email: quoted(claims.email) }), how].join('\n\n');
+  const text = [texts.say('link_code_question', { email: quoteEmail(claims.email) }), how].join('\n\n');
   const buttons = { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') };
   const question = { id: code.code_id, begins_at: 0, how: how.length, ...buttons };
   await answer(arriving, message, code, text, { question, written_for: code.person });
@@ -181,7 +181,7 @@ async function takeAnswer(arriving: Arriving, message: IncomingMessage): Promise
   }
   if (code.state !== 'claimed' || code.sender_agreed) return false;
   const claims = claimsOfCode(code, services);
-  const local = textsFor(arriving, message, claims);
+  const local = chooseTexts(arriving, message, claims);
   const approve = local.isWord('confirm', text);
   if (!approve && !local.isWord('decline', text)) return false;
   const newer = await newerReply(message, code, services);
@@ -241,7 +241,7 @@ async function report(arriving: Arriving, message: IncomingMessage, code: LinkCo
   const { services, plugin } = arriving;
   const { code_id, state } = code;
   const claims = claimsOfCode(code, services);
-  const texts = textsFor(arriving, message, claims);
+  const texts = chooseTexts(arriving, message, claims);
   if (state === 'declined') return answer(arriving, message, code, texts.say('link_code_declined'));
   if (state === 'claimed' && !code.sender_agreed)
     return claims === null ? undefined : sendQuestion(arriving, message, code, claims);
@@ -252,7 +252,7 @@ async function report(arriving: Arriving, message: IncomingMessage, code: LinkCo
     await trace(arriving, message, { verdict: 'ok', reason: 'link_code_used' }, code_id);
   if (bound.outcome === 'refused')
     await trace(arriving, message, { verdict: 'refused', reason: `link_code_${bound.reason}` }, code_id);
-  await noticeBound(arriving, plugin.name, bound, code_id, message.message_id ?? null);
+  await sendBoundNotice(arriving, plugin.name, bound, code_id, message.message_id ?? null);
 }
 
 /** A used code as `bindCode` has returned it, from the link that it has made. */

@@ -1,5 +1,5 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { type Arrival, arrivedChannel } from '../message/arrival.ts';
+import { type Arrival, toArrivedChannel } from '../message/arrival.ts';
 import type { Outlet } from '../message/outlet.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import { textOfTurn } from '../store/inbox/collect-turn.ts';
@@ -43,7 +43,7 @@ export function toArrival(
     ...(rerun === undefined ? {} : { rerun }),
     session_id,
     session_is_generated: false,
-    channel: arrivedChannel(plugin),
+    channel: toArrivedChannel(plugin),
     address: null,
     validated: null,
     ticket: null,

@@ -7,10 +7,10 @@ import {
   changing,
   type LinkHolder,
   type LinkServices,
+  listLinksUnder,
   MAX_TRIES,
   readHolder,
   standingTokens,
-  standingUnder,
 } from './find-link.ts';
 import { aliasKey, codeRecord, type LinkedChannel, linkKeys } from './link-ids.ts';
 import { LINK_TTL_MS } from './links.ts';
@@ -72,7 +72,7 @@ export async function bindCode(
     const newest = newer(valid as [Valid, Valid]);
     const raw = newest.user.token.reveal();
     const keys = linkKeys(channel, claimant.user_id);
-    const standing = await standingUnder(keys, services);
+    const standing = await listLinksUnder(keys, services);
     const reason = findRefusal(
       channel,
       claimant.user_id,
@@ -144,7 +144,7 @@ async function findHolders(
   claimant: Claimant | null,
 ): Promise<(LinkHolder | null)[]> {
   if (claimant === null) return [];
-  const standing = await standingUnder(linkKeys(channel, claimant.user_id), services);
+  const standing = await listLinksUnder(linkKeys(channel, claimant.user_id), services);
   return standing.map((one) => readHolder(one, services));
 }
 

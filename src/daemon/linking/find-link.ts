@@ -177,7 +177,7 @@ export async function findByAlias(
   return found?.alias === alias ? found : null;
 }
 
-export async function standingUnder(
+export async function listLinksUnder(
   keys: readonly string[],
   { store }: Pick<LinkServices, 'store'>,
 ): Promise<Link[]> {
@@ -241,15 +241,19 @@ type Parts = Pick<LinkServices, 'store' | 'seal' | 'clock' | 'log'> & { texts: T
  * The daemon's texts for the sender of a platform's message that no turn answers: in the language of the token in their
  * link, or else in the language that the platform reports.
  */
-export async function sendersTexts(services: Parts, channel: LinkedChannel, sent: Sent): Promise<LocalTexts> {
+export async function findSendersTexts(
+  services: Parts,
+  channel: LinkedChannel,
+  sent: Sent,
+): Promise<LocalTexts> {
   const { texts } = services;
   // Without translations, the language makes no difference, and the link need not be read.
   const claims = texts.areTranslated ? await linkedClaims(services, channel, sent) : null;
   return texts.in(claims?.locale, sent.locale);
 }
 
-/** As `sendersTexts`, with the time zone of the token in the link; null if it is not known. */
-export async function sendersReading(
+/** As `findSendersTexts`, with the time zone of the token in the link; null if it is not known. */
+export async function findSendersReading(
   services: Parts,
   channel: LinkedChannel,
   sent: Sent,

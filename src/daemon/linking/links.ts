@@ -7,12 +7,12 @@ import {
   type LinkHolder,
   type LinkServices,
   type Lookup,
+  listLinksUnder,
   MAX_TRIES,
   openLink,
   type PersonsLink,
   readHolder,
   standingTokens,
-  standingUnder,
 } from './find-link.ts';
 import { type LinkedChannel, linkKeys } from './link-ids.ts';
 
@@ -54,7 +54,7 @@ export async function link(
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (await services.store.signOutMarks.covers(verdict.claims))
       return { linked: false, reason: 'Signed Out' };
-    const standing = await standingUnder(keys, services);
+    const standing = await listLinksUnder(keys, services);
     const holders = standing.map((one) => readHolder(one, services));
     const strangers = holders.filter((one) => one !== null && one.person !== person);
     const holder = strangers.find((one) => one !== null && !mayReplace(one, verdict.claims));
@@ -103,7 +103,7 @@ async function removeLinks(
   also: Parameters<LinkStore['remove']>[1],
 ): Promise<boolean> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const standing = await standingUnder(linkKeys(channel, user_id), services);
+    const standing = await listLinksUnder(linkKeys(channel, user_id), services);
     const links = standing.map(({ key, token }) => [key, token] as const);
     const other = links.length > 0 ? null : await findByAlias(services, channel, user_id);
     if (other !== null) links.push([other.key, other.stored]);
@@ -149,7 +149,7 @@ async function removeOwn(
   const person = personKey(claims);
   const keys = linkKeys(channel, user_id);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const standing = await standingUnder(keys, services);
+    const standing = await listLinksUnder(keys, services);
     const own = standing.filter((link) => openLink(link, channel, services)?.person === person);
     if (own.length === 0) return false;
     const links = new Map(own.map(({ key, token }) => [key, token]));

@@ -43,7 +43,7 @@ export function createArrival(
     },
     session_id: message.thread_id ?? generateSessionId(plugin.name, message.user_id),
     session_is_generated: message.thread_id === null,
-    channel: arrivedChannel(plugin),
+    channel: toArrivedChannel(plugin),
     address,
     validated,
     ticket,
@@ -65,7 +65,7 @@ export function withoutLinkCodes<Arriving extends { message: IncomingMessage }>(
   return masked.then((text) => ({ ...arrival, message: { ...message, text } }));
 }
 
-export function arrivedChannel({ name, delivery, capabilities, linking }: ChannelPlugin): ArrivedChannel {
+export function toArrivedChannel({ name, delivery, capabilities, linking }: ChannelPlugin): ArrivedChannel {
   return {
     name,
     namespace: capabilities.namespace ?? name,

@@ -66,11 +66,13 @@ export async function createStreamForTurn(
     },
     ttl_ms: turn.ttl_ms,
   });
-  return stored.stream_id === stream_id ? { stream_id, session_id } : sameStream(turn, stored, services);
+  return stored.stream_id === stream_id
+    ? { stream_id, session_id }
+    : expectSameStream(turn, stored, services);
 }
 
 /** Checks that a repeat has the same body as the first message of the stream. @throws `idempotency_key_reused` */
-export function sameStream(turn: Starting, stream: StreamRecord, services: Uses): StartedStream {
+export function expectSameStream(turn: Starting, stream: StreamRecord, services: Uses): StartedStream {
   if (stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
   reportRepeat(turn, services);
   return { stream_id: stream.stream_id, session_id: stream.start.session_id };

@@ -1,8 +1,8 @@
 import { personFrom } from '../identity/identity.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import type { StepLine } from '../trace/trace-record.ts';
-import { createStreamForTurn, type StartedStream, type Starting, sameStream } from './create-stream.ts';
-import { fingerprint, firstAnswer, otherBody, toIdempotencyKey } from './keys.ts';
+import { createStreamForTurn, expectSameStream, type StartedStream, type Starting } from './create-stream.ts';
+import { findFirstAnswer, fingerprint, otherBody, toIdempotencyKey } from './keys.ts';
 import { Ended, type Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Deduplicated, Guarded, Identified, Numbered } from './turn.ts';
@@ -44,10 +44,10 @@ export const deduplicateStream: Step<Starting & Identified, Numbered, StartedStr
       return { idempotency_key: null };
     }
     const stream = await services.store.streams.findByKey(key);
-    if (stream) return new Ended(sameStream(turn, stream, services));
+    if (stream) return new Ended(expectSameStream(turn, stream, services));
     const known = await services.store.idempotency.look(key, fingerprint(turn.message));
     if (known.outcome === 'new') return { idempotency_key: key, counted_before: known.counted ?? false };
-    firstAnswer(known, turn, personFrom(turn.credential), services);
+    findFirstAnswer(known, turn, personFrom(turn.credential), services);
     line.reason = 'replayed';
     return new Ended(await createStreamForTurn(turn, { idempotency_key: key, counted_in: null }, services));
   },
@@ -69,7 +69,7 @@ async function claimKey(
   if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
   const state = await store.idempotency.claim(key, fingerprint(turn.message));
   if (state.outcome !== 'new') {
-    const answer = firstAnswer(state, turn, personFrom(turn.credential), { log });
+    const answer = findFirstAnswer(state, turn, personFrom(turn.credential), { log });
     line.reason = 'replayed';
     return new Ended(answer);
   }

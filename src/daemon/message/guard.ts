@@ -1,7 +1,7 @@
 import { AgentdError } from '../errors.ts';
-import { type GuardVerdict, guardLimits, logVerdict, verdictLine } from '../guard/verdict.ts';
+import { type GuardVerdict, logVerdict, toGuardLimits, verdictLine } from '../guard/verdict.ts';
+import { findAnsweredQuestion } from './find-answered-question.ts';
 import { guardUser, identifySender, requestHash, textHash } from './keys.ts';
-import { questionAnswered } from './question-answered.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -42,14 +42,14 @@ export const guard: Step<Turn, Guarded> = {
     const guarded = {
       user: guardUser(identifySender(turn)),
       session_id: turn.session_tag,
-      text: (await questionAnswered(turn.message, turn.session_tag, services))
+      text: (await findAnsweredQuestion(turn.message, turn.session_tag, services))
         ? null
         : textHash(turn.message.text),
       message_id: null,
       request: requestHash(turn.message),
       sent_at: null,
     };
-    const verdict = await store.guard.check(guarded, guardLimits(settings));
+    const verdict = await store.guard.check(guarded, toGuardLimits(settings));
     logVerdict(verdict, { ...guarded, session_id: turn.session_id }, turn.request_id, log);
     if (verdict.allowed && verdict.repeated) {
       line.reason = 'counted_before';

@@ -33,7 +33,7 @@ export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessa
  * The first answer under this key, if there is one and this person may get it.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */
-export function firstAnswer(
+export function findFirstAnswer(
   state: KeyState,
   turn: Arrived,
   person: PersonKey | null,

@@ -1,9 +1,9 @@
 import { RunRecorder } from '../agent/run-recorder.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { composeReply, isStopped, withoutAgent } from './reply/compose-reply.ts';
-import { runFailure } from './run/failure.ts';
-import { runRecord } from './run/record.ts';
-import { beginRun, createLossCheck, meterOfTurn } from './run/run.ts';
+import { composeReply, composeWithoutAgent, isStopped } from './reply/compose-reply.ts';
+import { toRunFailure } from './run/failure.ts';
+import { createRunRecord } from './run/record.ts';
+import { beginRun, createLossCheck, createTurnMeter } from './run/run.ts';
 import type { Step } from './sequence.ts';
 import type { RunServices } from './services.ts';
 import type { Answered, Runnable } from './turn.ts';
@@ -23,7 +23,7 @@ export const runAgent: Step<Runnable, Answered> = {
       const stopped = isStopped(turn);
       line.reason = stopped ? 'stopped' : 'no_run_needed';
       return {
-        ...withoutAgent(stopped ? [] : [settlement.notice], turn, null, services),
+        ...composeWithoutAgent(stopped ? [] : [settlement.notice], turn, null, services),
         history: null,
         usage: null,
         // The text may quote the arguments of an action, which an earlier run chose.
@@ -38,7 +38,7 @@ export const runAgent: Step<Runnable, Answered> = {
     const { deadline } = limit;
     const recorder = services.settings.RECORD_RUNS === 'off' ? null : new RunRecorder();
     const isLost = createLossCheck(turn, services);
-    const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost, recorder });
+    const meter = createTurnMeter(turn, services, turn.trace, { deadline, isLost, recorder });
     try {
       const run = await beginRun(turn, services, limit, meter, recorder);
       if (recorder) turn.recording = { recorder, history: run.history.turns };
@@ -47,10 +47,10 @@ export const runAgent: Step<Runnable, Answered> = {
         ...composed,
         history: run.history,
         usage: meter.usage,
-        run_record: runRecord(turn, services, run),
+        run_record: createRunRecord(turn, services, run),
       };
     } catch (error) {
-      throw runFailure(error, turn, services, limit, line);
+      throw toRunFailure(error, turn, services, limit, line);
     } finally {
       const settling = meter.settled();
       if (settling) await settling;

@@ -9,7 +9,7 @@ import type { CompleteReply } from './outlet.ts';
 import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn } from './stored-turn.ts';
+import { toStoredTurn } from './stored-turn.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
 import { buildTrace, endTrace } from './turn-trace.ts';
 import { describeTurn, reportFailure, withTurn } from './with-turn.ts';
@@ -129,7 +129,7 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
   const trace = buildTrace(turn, failure, finished_at);
   endTrace(turn, trace, runs_again === true, services);
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {
-    const record = storedTurn(turn, services, { failure, finished_at });
+    const record = toStoredTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
     if ((await services.sessions.commit(turn.claim, all)) !== 'lost') return true;
   }

@@ -14,7 +14,7 @@ import { digestRecord } from '../tools/definition-digest.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { principalKey } from './principal-key.ts';
-import { describeOutcome, lateAnswer } from './reply/ended-question.ts';
+import { describeLateAnswer, describeOutcome } from './reply/ended-question.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import { answerQuestion, settleAction } from './settle-action.ts';
@@ -285,7 +285,7 @@ function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement
   );
   if (lapsed === undefined || answerTo(lapsed, turn, texts) === null) return NO_ANSWER;
   line.reason = 'question_ended';
-  return noticeOnly(escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: readTimezone(turn) })));
+  return noticeOnly(escapeMarkdown(describeLateAnswer(lapsed[0], { texts, timezone: readTimezone(turn) })));
 }
 
 /**

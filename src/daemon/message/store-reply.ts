@@ -8,7 +8,7 @@ import type { CompleteReply, ReplyQuestion } from './outlet.ts';
 import { principalKey } from './principal-key.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn } from './stored-turn.ts';
+import { toStoredTurn } from './stored-turn.ts';
 import type {
   Answered,
   Answering,
@@ -19,7 +19,7 @@ import type {
   Resolved,
   Stored,
 } from './turn.ts';
-import { answeredTrace } from './turn-trace.ts';
+import { buildAnsweredTrace } from './turn-trace.ts';
 
 type Uses = Pick<Services, 'sessions' | 'settings' | 'clock'>;
 
@@ -58,7 +58,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...(receipts === null ? {} : { receipts }),
       reader: turn.reader,
     };
-    const turnOfSession = storedTurn(turn, services, {
+    const turnOfSession = toStoredTurn(turn, services, {
       reply,
       stopped,
       usage,
@@ -72,7 +72,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...turn.changes,
       ...(closing instanceof Promise ? await closing : closing),
       turn: turnOfSession,
-      trace: answeredTrace(turn, finished_at),
+      trace: buildAnsweredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: chooseAnswerTtl(key.key) } }),
       ...(asked === null || asked.pending.length === 0
         ? {}

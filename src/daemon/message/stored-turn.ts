@@ -13,7 +13,7 @@ type End = { finished_at: number } & (
 );
 
 /** The turn as it is stored with its session. */
-export function storedTurn(
+export function toStoredTurn(
   turn: Arrived & Resolved,
   { settings }: Pick<Services, 'settings'>,
   end: End,

@@ -62,7 +62,7 @@ function pickRerun({ turn_id, message_id }: Rerun): NonNullable<TraceRecord['rer
  * The trace of an answered turn. It is stored by store-reply, before the steps store-reply and send-reply have ended,
  * so their lines are added in advance.
  */
-export function answeredTrace(turn: Answering & Opened, finished_at: number): TraceRecord {
+export function buildAnsweredTrace(turn: Answering & Opened, finished_at: number): TraceRecord {
   const record = buildTrace(turn, 'answered', finished_at);
   const lines: TraceLine[] = [...record.lines, { at: finished_at, step: 'store-reply', verdict: 'ok' }];
   const reason = turn.outlet.leaves;

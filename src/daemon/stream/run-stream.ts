@@ -1,5 +1,5 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { arrivedChannel } from '../message/arrival.ts';
+import { toArrivedChannel } from '../message/arrival.ts';
 import { runTurn } from '../message/run-turn.ts';
 import { runStream as steps } from '../message/steps.ts';
 import type { Log } from '../process/log.ts';
@@ -70,7 +70,7 @@ export async function runStream(
     message: { ...message, metadata },
     session_id: start.session_id,
     session_is_generated: start.session_is_generated,
-    channel: arrivedChannel(plugin),
+    channel: toArrivedChannel(plugin),
     address: start.address,
     validated,
     ticket,

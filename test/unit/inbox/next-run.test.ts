@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { afterFailedRun } from '../../../src/daemon/inbox/outcome.ts';
+import { decideAfterRun } from '../../../src/daemon/inbox/outcome.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 
@@ -11,6 +11,6 @@ const LATE = 61_000;
 describe('after a run that failed for a temporary reason', () => {
   it('the person is notified if the time limit for temporary failures has passed', () => {
     const failure = { failure: 'unavailable', kind: 'passing', askedSeconds: 0 } as const;
-    expect(afterFailedRun(message, failure, BUDGETS, LATE, TEXTS)).toMatchObject({ kind: 'notify' });
+    expect(decideAfterRun(message, failure, BUDGETS, LATE, TEXTS)).toMatchObject({ kind: 'notify' });
   });
 });

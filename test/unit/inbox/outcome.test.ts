@@ -3,7 +3,7 @@ import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import {
   DeliveryFailed,
-  failureOfDelivery,
+  describeDeliveryFailure,
   judgeRun,
   toPlatformFailure,
 } from '../../../src/daemon/inbox/outcome.ts';
@@ -67,14 +67,14 @@ describe('a failed run', () => {
 
 describe('a failed delivery', () => {
   it('is described by the error text of the platform, shortened and without tokens', async () => {
-    expect(failureOfDelivery('refused', new Error(`no ${await token()}`))).toBe(
+    expect(describeDeliveryFailure('refused', new Error(`no ${await token()}`))).toBe(
       'delivery_refused: no [token]',
     );
-    expect(failureOfDelivery('failed', new Error('x'.repeat(1000)))).toHaveLength(500);
-    expect(failureOfDelivery('failed', 'busy')).toBe('delivery_failed: busy');
-    expect(failureOfDelivery('failed', network('ECONNREFUSED'))).toBe('delivery_failed: fetch failed');
+    expect(describeDeliveryFailure('failed', new Error('x'.repeat(1000)))).toHaveLength(500);
+    expect(describeDeliveryFailure('failed', 'busy')).toBe('delivery_failed: busy');
+    expect(describeDeliveryFailure('failed', network('ECONNREFUSED'))).toBe('delivery_failed: fetch failed');
     // A defect of the channel: its author needs the line.
-    expect(failureOfDelivery('failed', new TypeError('x is not a function'))).toMatch(
+    expect(describeDeliveryFailure('failed', new TypeError('x is not a function'))).toMatch(
       /^delivery_failed: TypeError: x is not a function \(at \/.*outcome\.test\.ts:\d+\)$/,
     );
   });

@@ -6,7 +6,7 @@ import type { ChannelRequest, IncomingMessage, PushPlugin } from '../../../src/c
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
-import { outgoingReply } from '../../../src/daemon/inbox/outgoing.ts';
+import { toOutgoingReply } from '../../../src/daemon/inbox/outgoing.ts';
 import { press } from '../../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { bindCode } from '../../../src/daemon/linking/bind-code.ts';
@@ -105,7 +105,7 @@ describe('a message that is a link code', () => {
     );
     expect(asked?.question).toMatchObject({ id: made.id, begins_at: 0 });
     // Beside buttons, the question does not say how to answer in words.
-    const beside = asked && outgoingReply(asked)?.confirmation?.question;
+    const beside = asked && toOutgoingReply(asked)?.confirmation?.question;
     expect(beside).toMatch(/^Connect this chat/);
     expect(beside).not.toContain('Answer');
   });

@@ -7,10 +7,10 @@ import {
   effectiveExpiry,
   findLink,
   findSendersLink,
+  findSendersReading,
   type LinkServices,
   listLinks,
   noteExpiryNotified,
-  sendersReading,
 } from '../../../src/daemon/linking/find-link.ts';
 import { link, removeLink, unlink, unlinkPerson } from '../../../src/daemon/linking/links.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
@@ -343,7 +343,7 @@ describe('a sender with a number and a second id', () => {
     await link(services, NUMBERED, NUMBER, await token({ claims: { timezone: 'Europe/Berlin' } }));
     const texts = new Texts();
     const zone = async (alias_id: string) =>
-      (await sendersReading({ ...services, texts }, NUMBERED, { user_id: NUMBER, alias_id })).timezone;
+      (await findSendersReading({ ...services, texts }, NUMBERED, { user_id: NUMBER, alias_id })).timezone;
     await sender(NUMBER, 'US.1');
     expect(await zone('US.1')).toBe('Europe/Berlin');
     expect(await zone('US.2')).toBeNull();

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { guardLimits } from '../../../src/daemon/guard/verdict.ts';
+import { toGuardLimits } from '../../../src/daemon/guard/verdict.ts';
 import { guard, guardedOnArrival } from '../../../src/daemon/message/guard.ts';
 import {
   aMessage,
@@ -69,7 +69,7 @@ describe('guard', () => {
         SESSION_TTL_SECONDS: '7200',
       },
     });
-    expect(guardLimits(services.settings)).toEqual({
+    expect(toGuardLimits(services.settings)).toEqual({
       max_messages: 11,
       window_ms: 12_000,
       cooldown_ms: 13_000,

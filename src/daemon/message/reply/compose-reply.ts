@@ -8,8 +8,8 @@ import { mayNeedReport } from '../../tools/bind-tools.ts';
 import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
-import { runFailure } from '../run/failure.ts';
-import { agentTurn, type Run } from '../run/run.ts';
+import { toRunFailure } from '../run/failure.ts';
+import { createAgentTurn, type Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
 import type { Answered, OpenQuestion, Runnable } from '../turn.ts';
 import { type CarriedOutAll, carryOutAll, NOT_MADE } from './carry-out.ts';
@@ -54,16 +54,16 @@ export async function composeReply(
   if (done === 'gone') {
     // It was answered, withdrawn or expired after settle-pending found it.
     if (turn.message.confirm && !turn.channel.has_platform) throw confirmationGone();
-    return withoutAgent([texts.say('confirm_gone')], turn, null, services);
+    return composeWithoutAgent([texts.say('confirm_gone')], turn, null, services);
   }
   if (done === 'token_expired') {
     line.reason = 'confirmation_needs_sign_in';
     const left = { ...turn, open: { actions: listAsked(turn), counts: false } };
-    return withoutAgent([texts.say('confirm_sign_in')], left, null, services);
+    return composeWithoutAgent([texts.say('confirm_sign_in')], left, null, services);
   }
   if (done?.made.length === 0) {
     line.reason = isStopped(turn) ? 'stopped' : 'arguments_changed';
-    return withoutAgent(
+    return composeWithoutAgent(
       [settlement.notice, leftOutInWords(done, texts)],
       turn,
       run.desk.question(),
@@ -138,7 +138,7 @@ async function addAnswer(
     reports.reportAll();
   } catch (error) {
     if (done === null || wouldBeLost(turn, services)) throw error;
-    line.reason = runFailure(error, turn, services, run.limit, line).code;
+    line.reason = toRunFailure(error, turn, services, run.limit, line).code;
     line.verdict = 'fallback';
     reply.end();
     reports.reportAll();
@@ -160,7 +160,7 @@ async function speak(
   services: RunServices,
   run: Run,
 ): Promise<void> {
-  const given = await agentTurn(turn, services, run, {
+  const given = await createAgentTurn(turn, services, run, {
     confirmed_actions: done === null ? [] : listConfirmed(done),
     reportWrites: () => reports.reportAll(),
   });
@@ -219,7 +219,7 @@ function wouldBeLost({ lost }: Runnable, { stopping }: RunServices): boolean {
  * A reply of the daemon alone: these paragraphs, and a question, unless the person has stopped the answer.
  * @param kept the question of the run; null if there is none
  */
-export function withoutAgent(
+export function composeWithoutAgent(
   paragraphs: readonly string[],
   turn: Runnable,
   kept: KeptQuestion | null,

@@ -16,7 +16,7 @@ interface Reading {
 }
 
 /** Says when a question ended that was not answered in time, on one line of plain text. */
-export function lateAnswer(question: Pick<Action, 'expires_at'>, reading: Reading): string {
+export function describeLateAnswer(question: Pick<Action, 'expires_at'>, reading: Reading): string {
   return describeLateness(question, reading).outcome;
 }
 
@@ -37,7 +37,7 @@ export function describeOutcome(actions: readonly Action[], now: number, reading
   if (first === undefined) return null;
   const outcomes = actions.map((action) => stateNow(action, now));
   if (outcomes.includes('pending')) return null;
-  if (outcomes[0] === 'expired') return lateAnswer(first, reading);
+  if (outcomes[0] === 'expired') return describeLateAnswer(first, reading);
   const line = outcomesInWords(outcomes, reading.texts);
   return line.length > LINE_MAX ? null : line;
 }

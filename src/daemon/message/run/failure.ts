@@ -8,7 +8,7 @@ import type { RunServices } from '../services.ts';
 import type { Answering } from '../turn.ts';
 
 /** Returns the error for the sender of a message whose run failed, and writes the cause to the line of the trace. */
-export function runFailure(
+export function toRunFailure(
   error: unknown,
   { lost }: Answering,
   { stopping }: RunServices,

@@ -121,7 +121,7 @@ function pastCalls(past: StoredTurn, turn: Turn, seal: Seal): readonly PastCall[
   return (openTurnText(seal, past, 'calls') as PastCall[] | undefined) ?? [];
 }
 
-export function pastExchange(past: StoredTurn, turn: Turn, { seal }: Pick<Services, 'seal'>): PastExchange {
+export function toPastExchange(past: StoredTurn, turn: Turn, { seal }: Pick<Services, 'seal'>): PastExchange {
   const calls = pastCalls(past, turn, seal);
   return {
     user: past.text,

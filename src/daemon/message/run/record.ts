@@ -17,7 +17,7 @@ export type RunRecord = Pick<StoredTurn, 'tainted' | 'calls' | 'calls_bytes' | '
 const STATE_TURNS = 25;
 
 /** Makes the record of a run that has ended. Nothing is stored about calls and state if there are none. */
-export function runRecord(
+export function createRunRecord(
   { turn_id, principal: { person } }: Pick<Answering & Resolved, 'turn_id' | 'principal'>,
   { seal }: Pick<Services, 'seal'>,
   { taint, calls, state, history }: Pick<Run, 'taint' | 'calls' | 'state' | 'history'>,

@@ -20,7 +20,7 @@ import { turnKey } from '../keys.ts';
 import { principalKey } from '../principal-key.ts';
 import type { RunServices, Services } from '../services.ts';
 import type { Answering, Arrived, Locked, Resolved, Runnable } from '../turn.ts';
-import { isTaintedHistory, pastExchange, type RunHistory, readHistory } from './history.ts';
+import { isTaintedHistory, type RunHistory, readHistory, toPastExchange } from './history.ts';
 import { KeptCalls, RunState } from './record.ts';
 
 /** Maximum number of pages in one reply. The agent can ask for the others again. */
@@ -230,7 +230,7 @@ export function createLossCheck(
  * @param deadline when reservations expire, ms since the epoch.
  * @param isLost whether the turn can no longer store anything.
  */
-export function meterOfTurn(
+export function createTurnMeter(
   { channel, address, principal, message }: Answering & Resolved,
   { clock, log, settings, store, texts }: Pick<RunServices, 'clock' | 'log' | 'settings' | 'store' | 'texts'>,
   trace: Trace,
@@ -245,7 +245,7 @@ export function meterOfTurn(
 }
 
 /** The message and its context, as a runtime gets them. */
-export async function agentTurn(
+export async function createAgentTurn(
   turn: Runnable,
   services: Pick<Services, 'clock' | 'settings' | 'seal' | 'tools'>,
   { limit, meter, history, state, journal, tools }: Run,
@@ -258,7 +258,7 @@ export async function agentTurn(
     agent: turn.agent,
     text: message.text,
     session_id: turn.session.session_id,
-    history: history.turns.map((past) => pastExchange(past, turn, services)),
+    history: history.turns.map((past) => toPastExchange(past, turn, services)),
     summary: history.summary?.text ?? null,
     person: principal.person === null ? null : toPerson(principal.claims),
     principal: principal.person === null ? null : toPrincipal(principal.claims),

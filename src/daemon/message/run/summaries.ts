@@ -10,8 +10,8 @@ import type { StepLine } from '../../trace/trace-record.ts';
 import type { Services } from '../services.ts';
 import type { Answered, Answering, Resolved } from '../turn.ts';
 import { buildTrace } from '../turn-trace.ts';
-import { HISTORY_TURNS, isBeforeSignIn, isTaintedHistory, pastExchange, summaryOwner } from './history.ts';
-import { meterOfTurn } from './run.ts';
+import { HISTORY_TURNS, isBeforeSignIn, isTaintedHistory, summaryOwner, toPastExchange } from './history.ts';
+import { createTurnMeter } from './run.ts';
 
 /** Maximum length of a summary, in characters. */
 const SUMMARY_MAX = 4000;
@@ -94,13 +94,13 @@ export class HistorySummaries {
     const line: StepLine = { verdict: 'ok', detail: { turns: overflow.turns.length } };
     const limit = new TimeLimit(clock, ttl_ms, [this.#stop.signal]);
     const isLost = async () => (await store.sessions.find(tag)) === null;
-    const meter = meterOfTurn(turn, services, trace, { deadline: limit.deadline, isLost });
+    const meter = createTurnMeter(turn, services, trace, { deadline: limit.deadline, isLost });
     try {
       const token = await store.summaries.begin(tag, ttl_ms);
       if (token === null) return;
       const said = summarize({
         summary: overflow.summary?.text ?? null,
-        exchanges: overflow.turns.map((past) => pastExchange(past, turn, services)),
+        exchanges: overflow.turns.map((past) => toPastExchange(past, turn, services)),
         max_characters: SUMMARY_MAX,
         meter,
         signal: limit.signal,
@@ -151,7 +151,7 @@ function findOverflow(turn: Turn, record: StoredTurn, services: SummaryServices)
   const past = history.turns.filter((one) => !isBeforeSignIn(one, turn));
   const { summary } = history;
   const turns = [...past, record];
-  const exchanges = turns.map((one) => pastExchange(one, turn, services));
+  const exchanges = turns.map((one) => toPastExchange(one, turn, services));
   const room = services.settings.AGENT_HISTORY_TOKENS - estimateTokens(summary?.text ?? '');
   if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room).length === turns.length) return null;
   // Leaves half of the room free, so that a summary is not needed again after each turn.

@@ -6,7 +6,7 @@ import type { Services } from './services.ts';
  * The id of the question that the message answers, by a button or by a word of any language; null if there is none. For a
  * word, this is a guess, because only the turn decides which question the message answers.
  */
-export async function questionAnswered(
+export async function findAnsweredQuestion(
   { user_id, text, confirm }: IncomingMessage,
   session_tag: string,
   { store, texts }: Pick<Services, 'store' | 'texts'>,
