@@ -3,11 +3,11 @@ import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { guardUser } from '../../src/daemon/message/keys.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims/claims.ts';
 import type {
-  Arrival,
   AttemptOutcome,
   InboxClaim,
   InboxStore,
   NewInboxMessage,
+  ScreenedMessage,
   Taken,
 } from '../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from './fixtures.ts';
@@ -140,12 +140,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
       };
       const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 
-      function arrival(message_id: string): Arrival {
+      function arrival(message_id: string): ScreenedMessage {
         const session_id = 'chat:s';
         const message = anInboxMessage({ message_id, session_id, queue: session_id });
         const text = `text of ${message_id}`;
         return {
-          message: message as Arrival['message'],
+          message: message as ScreenedMessage['message'],
           guarded: { user, session_id, text, message_id, sent_at: null },
           notice: anInboxMessage({
             message: null,

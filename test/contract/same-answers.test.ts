@@ -8,11 +8,11 @@ import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
 import { actionIds, type NewPendingAction, toQuestionId } from '../../src/daemon/store/actions/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims/claims.ts';
 import type {
-  Arrival,
   AttemptOutcome,
   FinalFailure,
   InboxClaim,
   InboxState,
+  ScreenedMessage,
 } from '../../src/daemon/store/inbox/inbox.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
@@ -450,8 +450,8 @@ class Choices {
         return ({ store }) => store.inbox.enqueue(messages);
       },
       screen: () => {
-        const arrivals = Array.from({ length: 1 + below(3) }, (): Arrival => {
-          const arrived = { ...message(), reply: null } as Arrival['message'];
+        const arrivals = Array.from({ length: 1 + below(3) }, (): ScreenedMessage => {
+          const arrived = { ...message(), reply: null } as ScreenedMessage['message'];
           const about = { message: null, session_id: null, queue: 'chat/x', message_id: null };
           return {
             message: arrived,

@@ -8,7 +8,7 @@ import type {
   SessionPlace,
   StreamClaim,
 } from '../../src/daemon/store/claims/claims.ts';
-import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox/inbox.ts';
+import type { InboxClaim, Screened, ScreenedMessage, Taken } from '../../src/daemon/store/inbox/inbox.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../src/daemon/store/sessions/turns.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -201,7 +201,7 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
     }
     case 'inbox.screen': {
       const { verdicts } = result as Screened;
-      for (const [index, { guarded }] of (first as Arrival[]).entries())
+      for (const [index, { guarded }] of (first as ScreenedMessage[]).entries())
         record.judged(guarded, verdicts[index] as GuardVerdict);
       return;
     }

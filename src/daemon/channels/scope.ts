@@ -18,7 +18,6 @@ import { AgentdError } from '../errors.ts';
 import { rateSentAnswer } from '../feedback/rate-answer.ts';
 import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
-import { endCollecting } from '../inbox/end-collecting.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
 import { sendEndedNotice } from '../inbox/link-notices.ts';
 import { notify, Throttle } from '../inbox/notify.ts';
@@ -191,7 +190,7 @@ function createLinks(plugin: ChannelPlugin, doors: Doors): ChannelScope['links']
     link(user_id, token, { replace = true, message_id, request } = {}) {
       const own = servicesFor(services, request);
       return runOnce(own, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
-        await endCollecting(own, worker, plugin.name, user_id);
+        await worker.endCollecting(plugin.name, user_id);
         const outcome = await link(own, plugin, user_id, token, () => replace);
         const { person, replaced } = outcome.linked
           ? { person: outcome.verdict.person, replaced: outcome.replaced }
@@ -213,7 +212,7 @@ function createLinks(plugin: ChannelPlugin, doors: Doors): ChannelScope['links']
     unlink(user_id, { message_id, request } = {}) {
       const own = servicesFor(services, request);
       return runOnce(own, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => {
-        await endCollecting(own, worker, plugin.name, user_id);
+        await worker.endCollecting(plugin.name, user_id);
         return { answer: await unlink(own, plugin, user_id), person: null };
       });
     },

@@ -20,7 +20,7 @@ import { findAnsweredQuestion } from '../message/find-answered-question.ts';
 import { platformUser, textHash } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { Arrival, Collects, NewInboxMessage } from '../store/inbox/inbox.ts';
+import type { Collects, NewInboxMessage, ScreenedMessage } from '../store/inbox/inbox.ts';
 import { addLazyMember } from '../syntax/lazy-member.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { createNotice, rejectDelivery } from './notify.ts';
@@ -162,7 +162,7 @@ function logRepeat({ platform, message, message_id, request_id }: ArrivedMessage
 }
 
 /** A message that a person wrote, in contrast to a notice. */
-type ArrivedMessage = Arrival['message'];
+type ArrivedMessage = ScreenedMessage['message'];
 
 /**
  * Lets the loop guard screen messages as they arrive (agentd-message(7), "Loop guard"), and stores the messages that

@@ -9,7 +9,6 @@ import { maskTokens } from '../settings/secret.ts';
 import type { NewInboxMessage } from '../store/inbox/inbox.ts';
 import { copyOfJson } from '../syntax/json.ts';
 import { timeOrderedId } from '../time/clock.ts';
-import { endCollecting } from './end-collecting.ts';
 import { omitPrivate, sealReplyTo } from './outgoing.ts';
 import type { InboxParts } from './work.ts';
 
@@ -37,7 +36,7 @@ export async function notify(
   const reply_to = copyOfJson(address);
   checkText(text, refuse('text'));
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
-  if (user_id !== undefined) await endCollecting(services, worker, plugin.name, user_id);
+  if (user_id !== undefined) await worker.endCollecting(plugin.name, user_id);
   const about = { channel: plugin.name, message_id };
   if (throttle_key !== undefined && !throttle.allows(throttle_key, text)) {
     services.log.debug(about, 'hint not sent: its recipient was notified recently');

@@ -16,7 +16,6 @@ import { sessionTag } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/links/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
-import { endCollecting } from './end-collecting.ts';
 import { chooseTexts, quoteEmail, sealClaimantReplyTo, sendBoundNotice, sendNotice } from './link-notices.ts';
 import type { InboxParts } from './work.ts';
 
@@ -82,7 +81,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
   const hash = known.get(code) ?? codeHashes(services.seal, code)[0];
   const claimed = await services.store.linkCodes.claim(hash, toClaimant(message, arriving));
   if (claimed.outcome === 'claimed') {
-    await endCollecting(services, arriving.worker, message.platform, message.user_id);
+    await arriving.worker.endCollecting(message.platform, message.user_id);
     if (claimed.asks) await ask(arriving, message, claimed);
     return null;
   }
@@ -227,7 +226,7 @@ async function settle(
 ): Promise<boolean> {
   const { services, worker } = arriving;
   const { linkCodes } = services.store;
-  await endCollecting(services, worker, message.platform, message.user_id);
+  await worker.endCollecting(message.platform, message.user_id);
   const code = await linkCodes.answer(code_id, message, approve, message.message_id ?? null);
   if (code === null) return false;
   const reason = approve ? 'link_code_agreed' : 'link_code_declined';

@@ -134,6 +134,17 @@ export class InboxWorker {
     return later ? askChannel(this.#services.log, later, (channel) => channel.privateChat?.(user_id)) : null;
   }
 
+  /**
+   * Ends the collecting of the messages that a platform's user has sent so far, because the user does something else,
+   * for example signs in: messages from before must not be answered together with messages from after it.
+   */
+  async endCollecting(platform: string, user_id: string): Promise<void> {
+    const { store, settings } = this.#services;
+    if (settings.COLLECT_MS === 0) return;
+    await store.inbox.endCollecting(platform, user_id);
+    this.wake();
+  }
+
   /** Takes no more messages. Current attempts continue. */
   pause(): void {
     this.#taking = false;

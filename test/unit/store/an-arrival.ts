@@ -1,15 +1,15 @@
 import type { GuardedMessage } from '../../../src/daemon/guard/verdict.ts';
 import { guardUser } from '../../../src/daemon/message/keys.ts';
-import type { Arrival, NewInboxMessage } from '../../../src/daemon/store/inbox/inbox.ts';
+import type { NewInboxMessage, ScreenedMessage } from '../../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 
 /** A message that a platform delivered, from the user u1 in the session `chat:s`. */
 export function anArrival(
   message: Partial<NewInboxMessage> = {},
   guarded: Partial<GuardedMessage> = {},
-): Arrival {
+): ScreenedMessage {
   const session_id = 'chat:s';
-  const arrived = anInboxMessage({ session_id, ...message }) as Arrival['message'];
+  const arrived = anInboxMessage({ session_id, ...message }) as ScreenedMessage['message'];
   return {
     message: arrived,
     guarded: {

@@ -1,7 +1,7 @@
 import { fillIn } from '../../../channel/index.ts';
 import { type BlockedByTurnLimit, type GuardVerdict, verdictLine } from '../../guard/verdict.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
-import type { Arrival, NewInboxMessage } from './inbox.ts';
+import type { NewInboxMessage, ScreenedMessage } from './inbox.ts';
 
 /** The records to store because of a verdict. Each member is null if there is nothing to store. */
 interface AfterVerdict {
@@ -16,7 +16,7 @@ interface AfterVerdict {
  * message again, everything except the trace is returned again, because the inbox may have been full before. The inbox
  * uses the `message_id` to recognize messages that it has already stored.
  */
-export function afterVerdict(arrival: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
+export function afterVerdict(arrival: ScreenedMessage, verdict: GuardVerdict, now: number): AfterVerdict {
   const { message, agent_digest } = arrival;
   if (verdict.allowed) return { message, trace: null };
   const isNotified = verdict.reason === 'turn_limit' && verdict.first;
@@ -28,7 +28,7 @@ export function afterVerdict(arrival: Arrival, verdict: GuardVerdict, now: numbe
 
 /** The notice for people whose session has reached its message limit. It says when the session continues. */
 function turnLimitNotice(
-  { message_id }: Arrival['message'],
+  { message_id }: ScreenedMessage['message'],
   notice: NewInboxMessage,
   { max, ends_at }: BlockedByTurnLimit,
 ): NewInboxMessage {
@@ -37,7 +37,7 @@ function turnLimitNotice(
 }
 
 function blockedTrace(
-  { id, request_id, session_id, message_id, platform, message }: Arrival['message'],
+  { id, request_id, session_id, message_id, platform, message }: ScreenedMessage['message'],
   verdict: GuardVerdict,
   now: number,
   agent_digest: string | undefined,

@@ -15,7 +15,6 @@ import { isErased, keepTrace, type TraceRings } from '../traces.ts';
 import { afterVerdict } from './after-verdict.ts';
 import { collectTurn } from './collect-turn.ts';
 import type {
-  Arrival,
   AttemptKind,
   AttemptOutcome,
   InboxClaim,
@@ -25,6 +24,7 @@ import type {
   NewInboxMessage,
   Room,
   Screened,
+  ScreenedMessage,
   SignInHinted,
   Taken,
 } from './inbox.ts';
@@ -102,7 +102,7 @@ function enqueue(
 
 function screen(
   tx: Tx,
-  arrivals: readonly Arrival[],
+  arrivals: readonly ScreenedMessage[],
   limits: GuardLimits,
   bounds: InboxBounds,
   rings: TraceRings,

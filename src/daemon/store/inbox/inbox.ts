@@ -24,7 +24,7 @@ export interface InboxStore {
    * before that, nothing is stored, or only verdicts; a repeated delivery gets the same verdicts again. If the inbox is
    * full, the verdicts and their traces are stored anyway.
    */
-  screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened>;
+  screen(arrivals: readonly ScreenedMessage[], limits: GuardLimits): Promise<Screened>;
   /**
    * Replaces the text of a message, and marks it as edited, if no attempt at it has begun yet. The user and the session
    * must be those of the message; atomic. False if there is no such message.
@@ -308,7 +308,7 @@ export interface StoredQuestion extends Omit<ReplyConfirmation, 'lead' | 'questi
 }
 
 /** A message that a platform delivered, as it is screened. */
-export interface Arrival {
+export interface ScreenedMessage {
   message: NewInboxMessage & { session_id: string; message: QueuedMessage };
   guarded: GuardedMessage;
   /**

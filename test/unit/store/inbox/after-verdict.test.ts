@@ -2,10 +2,10 @@ import { expect, it } from 'vitest';
 import type { GuardVerdict } from '../../../../src/daemon/guard/verdict.ts';
 import { guardUser } from '../../../../src/daemon/message/keys.ts';
 import { afterVerdict } from '../../../../src/daemon/store/inbox/after-verdict.ts';
-import type { Arrival } from '../../../../src/daemon/store/inbox/inbox.ts';
+import type { ScreenedMessage } from '../../../../src/daemon/store/inbox/inbox.ts';
 import { anInboxMessage } from '../../../contract/fixtures.ts';
 
-const message = anInboxMessage({ session_id: 'chat:c1', message_id: 'm1' }) as Arrival['message'];
+const message = anInboxMessage({ session_id: 'chat:c1', message_id: 'm1' }) as ScreenedMessage['message'];
 const notice = anInboxMessage({
   session_id: null,
   queue: 'chat/c1',
@@ -14,7 +14,7 @@ const notice = anInboxMessage({
 });
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 const guarded = { user, session_id: 'chat:c1', text: 'hash', message_id: 'm1', sent_at: 1 };
-const arrival: Arrival = { message, guarded, notice };
+const arrival: ScreenedMessage = { message, guarded, notice };
 
 const passed: GuardVerdict = { allowed: true, repeated: false, messages: 1, equal_texts: 1, turns: 1 };
 const overLimit: GuardVerdict = {
