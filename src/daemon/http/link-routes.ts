@@ -9,7 +9,7 @@ import { bindCode } from '../linking/bind-code.ts';
 import { createCode } from '../linking/create-code.ts';
 import { listLinks, type PersonsLink } from '../linking/find-link.ts';
 import { codeRecord } from '../linking/link-ids.ts';
-import { removeFound } from '../linking/links.ts';
+import { removePersonsLink } from '../linking/links.ts';
 import { forRequest, type Services } from '../message/services.ts';
 import type { LinkCode } from '../store/links/link-codes.ts';
 import { settledWithin } from '../time/time-limit.ts';
@@ -103,7 +103,7 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
       const link = (await listLinks(services, person)).find(({ id }) => id === params.id);
       if (!link) throw new AgentdError('not_found', 'You have no such link.');
       const channel = channels.find(({ plugin }) => plugin.name === link.platform)?.plugin;
-      const removed = await removeFound(services, channel ?? { name: link.platform }, link);
+      const removed = await removePersonsLink(services, channel ?? { name: link.platform }, link);
       if (removed) await sendEndedNotice({ services, worker }, link, link.claims, 'link_ended');
       return { status: 204 };
     }),

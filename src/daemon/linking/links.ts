@@ -1,5 +1,5 @@
 import type { UnlinkAnswer } from '../../channel/index.ts';
-import { type Claims, personKey, type TokenReason, type TokenVerdict } from '../identity/identity.ts';
+import { personKey, type TokenReason, type TokenVerdict } from '../identity/identity.ts';
 import type { LinkHow, LinkStore } from '../store/links/links.ts';
 import {
   changing,
@@ -42,7 +42,7 @@ export async function link(
   channel: LinkedChannel,
   user_id: string,
   token: string,
-  mayReplace: (holder: LinkHolder, claims: Claims) => boolean = () => true,
+  mayReplace: (holder: LinkHolder) => boolean = () => true,
   how: LinkHow = 'token',
 ): Promise<LinkOutcome> {
   const verdict = await services.tokens.validate(token);
@@ -57,7 +57,7 @@ export async function link(
     const standing = await listLinksUnder(keys, services);
     const holders = standing.map((one) => readHolder(one, services));
     const strangers = holders.filter((one) => one !== null && one.person !== person);
-    const holder = strangers.find((one) => one !== null && !mayReplace(one, verdict.claims));
+    const holder = strangers.find((one) => one !== null && !mayReplace(one));
     if (holder) return { linked: false, reason: 'held_by_another', holder };
     const [replaced = null] = strangers;
     const isKept = standing.some((one) => one.key === key);
@@ -123,28 +123,18 @@ export async function unlinkPerson(
 ): Promise<UnlinkAnswer> {
   const verdict = await services.tokens.validate(token);
   if (!verdict.valid) return { outcome: 'invalid', reason: verdict.reason };
-  const isRemoved = await removeOwn(services, channel, user_id, verdict.claims);
+  const isRemoved = await removePersonsLink(services, channel, { user_id, claims: verdict.claims });
   return { outcome: isRemoved ? 'removed' : 'none' };
-}
-
-/** Removes a link that was found, also if its token was renewed since. True if it was removed. */
-export function removeFound(
-  services: Lookup,
-  channel: LinkedChannel,
-  { user_id, claims }: PersonsLink,
-): Promise<boolean> {
-  return removeOwn(services, channel, user_id, claims);
 }
 
 /**
  * Removes the links of a channel's user that belong to this person, and signs the user out. The link of another person is
- * kept, even if it replaced this person's link just now.
+ * kept, even if it replaced this person's link just now. True if there was one, also if its token was renewed meanwhile.
  */
-async function removeOwn(
+export async function removePersonsLink(
   services: Lookup,
   channel: LinkedChannel,
-  user_id: string,
-  claims: Claims,
+  { user_id, claims }: Pick<PersonsLink, 'user_id' | 'claims'>,
 ): Promise<boolean> {
   const person = personKey(claims);
   const keys = linkKeys(channel, user_id);
