@@ -258,7 +258,7 @@ export function sharedKernelContract(server: KernelServer): void {
         tx.items(COUNTER, key),
       ]),
     ).toEqual([doc, [{ key, doc }], 1, [7]]);
-    expect(await kernel.found(RING, { id: key, limit: 9 })).toEqual([{ id: key }]);
+    expect(await kernel.findRecords(RING, { id: key, limit: 9 })).toEqual([{ id: key }]);
     const scanned = [];
     for await (const entry of kernel.scan(COUNTER)) scanned.push(entry);
     expect(scanned).toEqual([{ key, doc }]);
@@ -331,7 +331,7 @@ export function sharedKernelContract(server: KernelServer): void {
   it('keeps the newest records of a ring', async () => {
     const [kernel] = (await server.kernels(1)) as [Kernel];
     for (let n = 0; n < 8; n++) await kernel.step((tx) => tx.log(RING, { id: `r${n}` }));
-    const ids = async () => (await kernel.found(RING, { limit: 9 })).map(({ id }) => id);
+    const ids = async () => (await kernel.findRecords(RING, { limit: 9 })).map(({ id }) => id);
     expect(await ids()).toEqual(['r3', 'r4', 'r5', 'r6', 'r7']);
     server.time += HOUR;
     expect(await ids()).toEqual([]);

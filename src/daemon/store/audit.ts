@@ -51,7 +51,7 @@ export function auditStore(kernel: Kernel): AuditStore {
   return {
     note: (line) => kernel.step((tx) => tx.log(LINES, { ...line, at: tx.now })),
     list: async ({ since = 0, limit }) =>
-      (await kernel.found(LINES, { isFound: ({ at }) => at >= since, limit })).reverse(),
+      (await kernel.findRecords(LINES, { isFound: ({ at }) => at >= since, limit })).reverse(),
     async key() {
       const made = randomBytes(KEY_BYTES).toString('base64');
       const key = await kernel.step((tx) => {

@@ -2,8 +2,9 @@ import type { PersonKey } from '../identity/identity.ts';
 import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import { DONE_MS } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { findFirst } from './scans.ts';
 import { findSession, SESSION } from './sessions/session-document.ts';
-import { firstOf, stepsOf } from './steps.ts';
+import { stepsOf } from './steps-of.ts';
 
 /**
  * What people thought of answers: one rating for each turn. A rating ends with the trace of its turn. Comments are
@@ -138,7 +139,7 @@ export function feedbackStore(
       return sent && { turn_id: sent.turn_id, session_id: sent.session_id };
     }),
     list: async ({ platform, rating, since = 0, limit }) => {
-      const found = await firstOf(kernel, FEEDBACK, {
+      const found = await findFirst(kernel, FEEDBACK, {
         isMeant: ({ feedback }) =>
           feedback.rated_at >= since &&
           (platform === undefined || feedback.platform === platform) &&

@@ -4,7 +4,7 @@ import { clientTag } from '../session/session.ts';
 import { type ClaimState, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claims/claim-state.ts';
 import { CLAIM_MS, type KeyClaim } from './claims/claims.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
-import { stepsOf } from './steps.ts';
+import { stepsOf } from './steps-of.ts';
 
 /** How long a key stays bound to its body after its request failed, ms. */
 export const KEY_MEMORY_MS = 3_600_000;

@@ -87,7 +87,7 @@ async function* scanIds(
       return;
     case 'trace':
       for (const ring of [rings.answered, rings.refused]) {
-        const found = await kernel.found(ring, {
+        const found = await kernel.findRecords(ring, {
           isFound: (kept) => ring.ids(kept).some((id) => id.startsWith(text)),
           limit: TRACES_MAX,
         });

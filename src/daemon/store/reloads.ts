@@ -1,6 +1,6 @@
 import type { SettingProblem } from '../settings/problem.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
-import { stepsOf } from './steps.ts';
+import { stepsOf } from './steps-of.ts';
 
 /**
  * Requests to daemons to read their configuration again, and the answers of the daemons. An administrator may be on

@@ -1,5 +1,5 @@
 import type { Kernel, Kind } from './kernels/kernel.ts';
-import { listed } from './steps.ts';
+import { listDocuments } from './scans.ts';
 
 /** The daemons that share the store. */
 export interface ReplicaStore {
@@ -46,7 +46,7 @@ export function replicaStore(kernel: Kernel): ReplicaStore {
       ),
     remove: (replica_id) => kernel.step((tx) => tx.delete(REPLICA, replica_id)),
     list: async () =>
-      (await listed(kernel, REPLICA))
+      (await listDocuments(kernel, REPLICA))
         .map(({ expires_at: _expires_at, ...replica }) => replica)
         .sort((a, b) => b.uptime_ms - a.uptime_ms),
   };

@@ -5,7 +5,7 @@ import type { TraceLine } from '../trace/trace-record.ts';
 import { type ClaimState, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claims/claim-state.ts';
 import type { StreamClaim } from './claims/claims.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
-import { stepsOf } from './steps.ts';
+import { stepsOf } from './steps-of.ts';
 
 /**
  * Messages that are answered on an event stream, and the events of their answers. A stream is `waiting` until it is

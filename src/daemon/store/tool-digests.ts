@@ -1,5 +1,6 @@
 import type { Kernel, Kind } from './kernels/kernel.ts';
-import { listed, stepsOf } from './steps.ts';
+import { listDocuments } from './scans.ts';
+import { stepsOf } from './steps-of.ts';
 
 /**
  * How MCP servers define their tools (agentd-agent(7), "MCP"): the trusted definition, and the definition that the
@@ -62,7 +63,7 @@ export function toolDigestStore(kernel: Kernel): ToolDigestStore {
       return record;
     }),
     find: step((tx, name) => tx.get(TOOL, name)),
-    list: async () => (await listed(kernel, TOOL)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    list: async () => (await listDocuments(kernel, TOOL)).sort((a, b) => (a.name < b.name ? -1 : 1)),
     trust: step((tx, name, digest) => {
       const record = trustedTool(tx.get(TOOL, name), digest, tx.now);
       if (record) tx.put(TOOL, name, record);

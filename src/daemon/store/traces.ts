@@ -121,7 +121,9 @@ function userId(user_id: string): string {
 export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
   /** The newest traces of each ring that the query selects, in the order of storing. */
   const findInBoth = async (query: RingQuery<KeptTrace>) => {
-    const both = await Promise.all([rings.answered, rings.refused].map((ring) => kernel.found(ring, query)));
+    const both = await Promise.all(
+      [rings.answered, rings.refused].map((ring) => kernel.findRecords(ring, query)),
+    );
     return both
       .flat()
       .sort((a, b) => a.kept_at - b.kept_at)

@@ -54,7 +54,7 @@ function fixture() {
       return {} as never;
     },
     async *scan() {},
-    found: async () => [],
+    findRecords: async () => [],
     unlog: async () => 0,
     watch: () => () => undefined,
     close: async () => undefined,

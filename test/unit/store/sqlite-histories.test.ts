@@ -544,8 +544,8 @@ class World {
       const scanned: Entry<Thing>[] = [];
       for await (const entry of kernel.scan(THING)) scanned.push(entry);
       scanned.sort((one, other) => (one.key < other.key ? -1 : 1));
-      const logged = await kernel.found(RING, { limit: 10_000 });
-      const named = await kernel.found(RING, { id: 'a', limit: 2 });
+      const logged = await kernel.findRecords(RING, { limit: 10_000 });
+      const named = await kernel.findRecords(RING, { id: 'a', limit: 2 });
       return [await kernel.step(work(isDaemon ? CLAIMS : [])), scanned, logged, named];
     };
     const wanted = (isDaemon: boolean) => [

@@ -138,7 +138,7 @@ it('a step that throws fails alone, with all that it has changed', async () => {
     ...['fulfilled', 'rejected', 'rejected', 'rejected', 'fulfilled'],
   ]);
   expect(await stored()).toEqual(['a', 'd']);
-  expect(await kernel.found(RING, { limit: 10 })).toEqual([]);
+  expect(await kernel.findRecords(RING, { limit: 10 })).toEqual([]);
 });
 
 it('a step that only reads resolves at once, unless it has read what is not committed', async () => {
@@ -316,7 +316,7 @@ it('a ring has at most its newest records, and a sweep deletes the rows of the o
   const { kernel, db, time } = fixture();
   const ring = { ...RING, max: 5 };
   for (let n = 0; n < 8; n++) await kernel.step((tx) => tx.log(ring, { id: `r${n}` }));
-  const ids = async () => (await kernel.found(ring, { limit: 10 })).map(({ id }) => id);
+  const ids = async () => (await kernel.findRecords(ring, { limit: 10 })).map(({ id }) => id);
   expect(await ids()).toEqual(['r3', 'r4', 'r5', 'r6', 'r7']);
   expect(await kernel.write(() => kernel.records.sweep(ring, time.now, 100))).toBe(3);
   expect(db.prepare('SELECT count(*) FROM records').pluck().get()).toBe(5);
@@ -335,12 +335,12 @@ it('stores the records of a large commit compressed, and finds and deletes them 
   await log('alone');
   const size = db.prepare('SELECT sum(octet_length(records)) FROM records').pluck().get() as number;
   expect(size).toBeLessThan(3000);
-  expect(await kernel.found(ring, { id: 'k7', limit: 5 })).toEqual([{ id: 'k7', text }]);
+  expect(await kernel.findRecords(ring, { id: 'k7', limit: 5 })).toEqual([{ id: 'k7', text }]);
   expect(await kernel.unlog(ring, ({ id }) => id === 'k7')).toBe(1);
-  expect(await kernel.found(ring, { id: 'k7', limit: 5 })).toEqual([]);
-  expect(await kernel.found(ring, { limit: 100 })).toHaveLength(20);
+  expect(await kernel.findRecords(ring, { id: 'k7', limit: 5 })).toEqual([]);
+  expect(await kernel.findRecords(ring, { limit: 100 })).toHaveLength(20);
   time.now += ring.retention_ms;
-  expect(await kernel.found(ring, { limit: 100 })).toEqual([]);
+  expect(await kernel.findRecords(ring, { limit: 100 })).toEqual([]);
 });
 
 it('claims of the daemon are only in memory, survive a failed commit, and are ended by a command', async () => {

@@ -2,8 +2,9 @@ import { keepsSession } from '../claims/claim-state.ts';
 import type { SessionClaim } from '../claims/claims.ts';
 import { holdsKey, noteStarted } from '../idempotency.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
+import { findFirst } from '../scans.ts';
 import { declinedIn, findSession, noteDeclined } from '../sessions/session-document.ts';
-import { firstOf, stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import {
   ACTION,
   actionsOfQuestion,
@@ -55,7 +56,7 @@ export function actionStore(
     sentIn: step(sentIn),
     wroteSince: step(wroteSince),
     list: async (filter) => {
-      const found = await firstOf(kernel, ACTION, {
+      const found = await findFirst(kernel, ACTION, {
         isMeant: ({ action }) => isListed(action, filter),
         compare: (a, b) => b.serial - a.serial,
         limit: filter.limit,

@@ -2,7 +2,8 @@ import { dropUnasked } from '../actions/questions.ts';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { endTurnQuestion } from '../links/waiting-questions.ts';
-import { firstOf, listed, stepsOf } from '../steps.ts';
+import { findFirst, listDocuments } from '../scans.ts';
+import { stepsOf } from '../steps-of.ts';
 import type { InboxCount, InboxMessage, InboxStore } from './inbox.ts';
 import {
   dropMessage,
@@ -29,7 +30,7 @@ export function inboxRecords(
       const isOpen = states.every((state) => state !== 'done' && state !== 'failed');
       const found = isOpen
         ? (await kernel.step((tx) => openMessages(tx, bounds))).filter(isMeant).sort(byAge)
-        : await firstOf(kernel, MESSAGE, { isMeant, compare: byAge, limit });
+        : await findFirst(kernel, MESSAGE, { isMeant, compare: byAge, limit });
       return found.slice(0, limit).map(({ message }) => message);
     },
     counts: step((tx) => counts(tx, bounds)),
@@ -72,7 +73,9 @@ async function retryFailed(
 ): Promise<string[]> {
   const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
     state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
-  const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
+  const meant = (await listDocuments(kernel, MESSAGE, isMeant)).sort(
+    (one, other) => one.serial - other.serial,
+  );
   const retried: string[] = [];
   for (let next = 0; next < meant.length; next += RETRIED) {
     const batch = meant.slice(next, next + RETRIED);

@@ -10,7 +10,7 @@ import { checkMessage } from '../limits/guard.ts';
 import { answerIfLinked } from '../links/links.ts';
 import { moveQuestion } from '../links/waiting-questions.ts';
 import type { TurnChanges } from '../sessions/turns.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import { isErased, keepTrace, type TraceRings } from '../traces.ts';
 import { afterVerdict } from './after-verdict.ts';
 import { collectTurn } from './collect-turn.ts';

@@ -1,6 +1,6 @@
 import { dueAt } from '../../time/clock.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 
 /**
  * Platforms that cannot be reached. During an outage, one message at a time probes the platform, and the others wait.

@@ -29,7 +29,7 @@ export interface Kernel {
    */
   scan<T>(kind: Kind<T, never> | Kind<T, unknown>): AsyncIterable<Entry<T>>;
   /** The newest records that the query selects, oldest first. */
-  found<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]>;
+  findRecords<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]>;
   /** Deletes the records that `isMeant` selects. @returns how many. */
   unlog<R>(ring: Ring<R>, isMeant: (record: R) => boolean): Promise<number>;
   /**

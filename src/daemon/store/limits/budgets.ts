@@ -1,6 +1,6 @@
 import { DAY_MS } from '../bounds.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 
 /**
  * How many tokens of AGENT_DAILY_TOKENS each person and each anonymous client has used in a sliding window of 24 hours,

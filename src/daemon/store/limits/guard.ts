@@ -13,7 +13,7 @@ import { GUARD_LISTED_MAX } from '../bounds.ts';
 import { noteSeen, seenMessage } from '../inbox/seen.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { findSession, putSession } from '../sessions/session-document.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 
 /** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {

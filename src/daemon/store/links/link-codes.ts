@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../channel/index.ts';
 import { byPersonOrNull, type PersonKey, type TokenOrigin } from '../../identity/identity.ts';
 import { withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import { meetLink, type TokenLife } from './link-renewals.ts';
 import { type NewLink, replaceLinks, type StandingTokens } from './links.ts';
 import { noteSiteSession } from './site-sessions.ts';

@@ -3,7 +3,7 @@ import { dueAt } from '../../time/clock.ts';
 import { withdrawActions } from '../actions/questions.ts';
 import { claimTime } from '../claims/claim-state.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import { hashOfToken, LINK_RENEWAL, type StoredRenewal } from './link-renewal-document.ts';
 import { LINK, removeLink, type StoredLink, userOfKey } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';

@@ -2,7 +2,8 @@ import { byPersonOrNull, type PersonKey, type TokenOrigin } from '../../identity
 import { withdrawActions } from '../actions/questions.ts';
 import { storeMessage } from '../inbox/inbox-document.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { listed, stepsOf } from '../steps.ts';
+import { listDocuments } from '../scans.ts';
+import { stepsOf } from '../steps-of.ts';
 import { hashOfToken, LINK_RENEWAL } from './link-renewal-document.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 import { noteSiteSession } from './site-sessions.ts';
@@ -232,7 +233,13 @@ export function linkStore(kernel: Kernel): LinkStore {
         .reverse(),
     ),
     list: async ({ platform, limit }) =>
-      (await listed(kernel, LINK, ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`)))
+      (
+        await listDocuments(
+          kernel,
+          LINK,
+          ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`),
+        )
+      )
         .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
         .slice(0, limit)
         .map(toLink),

@@ -5,7 +5,7 @@ import { pendingActionsFor, withdrawActions } from '../actions/questions.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { type StoredToken, tokensOfCode, tokensOfSession } from '../persons/stored-tokens.ts';
 import { findSession, putSession, SESSION } from '../sessions/session-document.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import { endCode, LINK_CODE } from './link-codes.ts';
 import { LINK, linksBy, removeLink, userOfKey } from './links.ts';
 import { personsOfSiteSession } from './site-sessions.ts';

@@ -3,7 +3,7 @@ import type { TokenOrigin } from '../../identity/identity.ts';
 import type { LogoutClaims } from '../../identity/logout-token.ts';
 import { DAY_MS } from '../bounds.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 
 /**
  * Marks of sign-out at the site (agentd-identity(7), "Sign-out at the site"): which tokens are of no use anymore,

@@ -4,7 +4,7 @@ import { MESSAGE, putMessage, storeMessage } from '../inbox/inbox-document.ts';
 import { seenMessage } from '../inbox/seen.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { findSession } from '../sessions/session-document.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import type { StoredLink } from './links.ts';
 
 /**

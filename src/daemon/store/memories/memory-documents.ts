@@ -1,6 +1,6 @@
 import { aliasChange, type MemoryOwner } from '../../identity/identity.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import { bestMemories } from './best-memories.ts';
 import type { Memory, MemoryStore } from './memories.ts';
 import { extractTerms, wantedTerms } from './memory-terms.ts';

@@ -115,7 +115,7 @@ const TRACES: Part = {
   count: 'traces',
   async find({ kernel, rings, match }) {
     const find = (ring: TraceRings['answered']) =>
-      kernel.found(ring, { isFound: ({ trace }) => match.trace(trace), limit: ring.max });
+      kernel.findRecords(ring, { isFound: ({ trace }) => match.trace(trace), limit: ring.max });
     return [...(await find(rings.answered)), ...(await find(rings.refused))];
   },
   async drop({ kernel, rings, match }) {

@@ -8,8 +8,8 @@ import type { InboxMessage } from '../inbox/inbox.ts';
 import type { Kernel, Ring } from '../kernels/kernel.ts';
 import { type Link, toLink } from '../links/links.ts';
 import { MEMORIES } from '../memories/memory-documents.ts';
+import { inBatches } from '../scans.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from '../sessions/session-document.ts';
-import { inBatches } from '../steps.ts';
 import { noteErased, type TraceRings } from '../traces.ts';
 import { type FoundSession, PersonMatch } from './person-match.ts';
 import {

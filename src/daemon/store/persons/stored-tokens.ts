@@ -7,8 +7,8 @@ import { LINK_CODE, type LinkCode } from '../links/link-codes.ts';
 import { carryRenewal } from '../links/link-renewal-document.ts';
 import { LINK } from '../links/links.ts';
 import { RECORDING } from '../recordings.ts';
+import { inBatches } from '../scans.ts';
 import { putSession, SESSION } from '../sessions/session-document.ts';
-import { inBatches } from '../steps.ts';
 import type { Store } from '../store.ts';
 import { STREAM } from '../streams.ts';
 

@@ -15,7 +15,8 @@ import type { SessionClaim, SessionPlace } from '../claims/claims.ts';
 import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { GUARD_TURNS } from '../limits/guard.ts';
 import { noteSiteSession } from '../links/site-sessions.ts';
-import { firstOf, stepsOf } from '../steps.ts';
+import { findFirst } from '../scans.ts';
+import { stepsOf } from '../steps-of.ts';
 import {
   dropSession,
   findSession,
@@ -127,7 +128,7 @@ export function sessionStore(kernel: Kernel): SessionStore {
       shownTurns(reader, await readTurns(session_id)).slice(-limit),
     turns: readTurns,
     list: async ({ among = [{}], limit }) => {
-      const found = await firstOf(kernel, SESSION, {
+      const found = await findFirst(kernel, SESSION, {
         isMeant: ({ session }) => among.some((one) => belongsTo(session, one)),
         compare: ({ session: a }, { session: b }) =>
           b.last_active_at - a.last_active_at || b.created_at - a.created_at,

@@ -1,6 +1,6 @@
 import { CLAIMS, claimTime, isValid } from '../claims/claim-state.ts';
 import type { Kernel } from '../kernels/kernel.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import { findSession, putSession } from './session-document.ts';
 
 /** Summaries of the turns that do not fit into the history of a session, one for each principal of the session. */

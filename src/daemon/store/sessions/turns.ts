@@ -24,7 +24,7 @@ import { GUARD_TURNS } from '../limits/guard.ts';
 import { answerIfLinked } from '../links/links.ts';
 import { isSignedOut } from '../links/sign-out-marks.ts';
 import { keepQuestion, type NewWaitingQuestion } from '../links/waiting-questions.ts';
-import { stepsOf } from '../steps.ts';
+import { stepsOf } from '../steps-of.ts';
 import type { Store } from '../store.ts';
 import { appendEvents, heldStream } from '../streams.ts';
 import { keepTrace, type TraceRings } from '../traces.ts';

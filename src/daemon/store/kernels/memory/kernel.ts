@@ -104,7 +104,7 @@ export class MemoryKernel implements Kernel {
       if (isAlive(stored, now)) yield { key, doc: copyOf(stored.doc) as T };
   }
 
-  async found<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>): Promise<R[]> {
+  async findRecords<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>): Promise<R[]> {
     this.#expectOpen();
     const since = this.#clock.now() - ring.retention_ms;
     return this.#state

@@ -99,7 +99,7 @@ export class PostgresKernel implements Kernel {
     }
   }
 
-  async found<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>): Promise<R[]> {
+  async findRecords<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>): Promise<R[]> {
     const found: R[] = [];
     for await (const { record } of this.#records(ring, id)) {
       if (!isFound(record)) continue;

@@ -89,7 +89,7 @@ export class RedisKernel implements Kernel {
     }
   }
 
-  async found<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>): Promise<R[]> {
+  async findRecords<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>): Promise<R[]> {
     const found: R[] = [];
     for await (const { record } of this.#records(ring, id)) {
       if ((id !== undefined && !ring.ids(record).includes(id)) || !isFound(record)) continue;

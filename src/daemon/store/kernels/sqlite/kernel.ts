@@ -188,8 +188,8 @@ export class SqliteKernel implements Kernel {
     return Float64Array.from(ids).sort();
   }
 
-  found<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]> {
-    return this.read(() => this.records.found(ring, query, this.#clock.now()));
+  findRecords<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]> {
+    return this.read(() => this.records.find(ring, query, this.#clock.now()));
   }
 
   unlog<R>(ring: Ring<R>, isMeant: (record: R) => boolean): Promise<number> {

@@ -112,7 +112,7 @@ export class Records {
     this.#next.clear();
   }
 
-  found<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>, now: number): R[] {
+  find<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>, now: number): R[] {
     const found: R[] = [];
     const from = this.#nextNumber(ring.name) - ring.max;
     const pattern = id === undefined ? '[' : JSON.stringify(id);

@@ -1,14 +1,7 @@
-import type { Kernel, Kind, StepOptions, Tx } from './kernels/kernel.ts';
-
-/** Makes methods of a port, each of which is one step of the kernel: the work gets the transaction before the arguments. */
-export function stepsOf(kernel: Kernel) {
-  return <A extends unknown[], R>(work: (tx: Tx, ...args: A) => R, options?: StepOptions) =>
-    (...args: A): Promise<R> =>
-      kernel.step((tx) => work(tx, ...args), options);
-}
+import type { Kernel, Kind } from './kernels/kernel.ts';
 
 /** All live documents of a kind that are meant, in no particular order. */
-export async function listed<T>(
+export async function listDocuments<T>(
   kernel: Kernel,
   kind: Kind<T, unknown>,
   isMeant: (doc: T) => boolean = () => true,
@@ -36,7 +29,7 @@ const SPARE = 1000;
  * The first documents of a kind in an order that has no index. Reads all documents, but holds only few of them at a time.
  * @param compare as for `Array.sort`
  */
-export async function firstOf<T>(
+export async function findFirst<T>(
   kernel: Kernel,
   kind: Kind<T, unknown>,
   { isMeant, compare, limit }: { isMeant(doc: T): boolean; compare(a: T, b: T): number; limit: number },
