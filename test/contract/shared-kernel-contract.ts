@@ -73,6 +73,14 @@ export function sharedKernelContract(server: KernelServer): void {
       expect(found.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1));
     });
 
+    it('fail alone if a document ends at no whole millisecond', async () => {
+      const [kernel] = (await server.kernels(1)) as [Kernel];
+      const broken = (tx: Tx) => tx.put(COUNTER, 'broken', { n: 1, expires_at: server.time + 0.5 });
+      const steps = Array.from({ length: 20 }, (_, n) => (n === 10 ? broken : increment(`beside ${n}`)));
+      const found = await Promise.allSettled(steps.map((step) => kernel.step<unknown>(step)));
+      expect(found.flatMap(({ status }, at) => (status === 'rejected' ? [at] : []))).toEqual([10]);
+    });
+
     it('read a document again together with its list, if another process has changed both', async () => {
       const [one, other] = (await server.kernels(2)) as [Kernel, Kernel];
       await one.step(increment('listed'));

@@ -646,3 +646,13 @@ it('a document that a command has changed and moved has no old place in an index
   await changeAndMove(command, { group: 'y' });
   expect([await count('x'), await count('y')]).toEqual([0, 12]);
 });
+
+it('a document that ends at no whole millisecond is refused, and keeps no other from being stored', async () => {
+  const { kernel, put, stored, time } = fixture({ journalBounds: { length: 3000, bite: 1 } });
+  const broken = aThing(1, { ends_at: time.now + 10.5 });
+  const refused = kernel.step((tx) => tx.put(THING, 'broken', broken)).then(() => 'stored', String);
+  for (const key of upTo(20)) await put(key);
+  await kernel.write(() => kernel.journal.empty(time.now));
+  expect(await refused).toContain('the document thing expires at');
+  expect(await stored()).toEqual(upTo(20).sort());
+});

@@ -4,6 +4,7 @@ import { type Clock, randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, Tx } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
+import { readExpiry } from '../read-expiry.ts';
 
 interface StoredDocument {
   doc: unknown;
@@ -162,7 +163,7 @@ class MemoryTx implements Tx {
     const places = (kind.indexes?.(doc) ?? []).map(
       ([index, score, tie = 0]): Ordered => ({ index, score, tie, key }),
     );
-    this.#replace(kind, key, { doc, expires_at: kind.expires(doc), items: before?.items ?? [], places });
+    this.#replace(kind, key, { doc, expires_at: readExpiry(kind, doc), items: before?.items ?? [], places });
   }
 
   delete(kind: Kind<never, unknown>, key: string): void {

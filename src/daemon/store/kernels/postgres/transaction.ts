@@ -8,6 +8,7 @@ import {
   type Read,
   Stored,
 } from '../optimistic-tx.ts';
+import { readExpiry } from '../read-expiry.ts';
 import { ABSENT, type Known } from './known.ts';
 import { storedKey, storedName } from './stored-key.ts';
 
@@ -91,7 +92,7 @@ export class PostgresTx extends OptimisticTx<Stored> {
 
   protected written(kind: Kind<never, unknown>, doc: unknown): Stored {
     if (doc === null) return ABSENT;
-    return new Stored(String(this.#version), kind.expires(doc as never), JSON.stringify(doc));
+    return new Stored(String(this.#version), readExpiry(kind, doc as never), JSON.stringify(doc));
   }
 
   protected touched({ expires_at, text }: Stored): Stored {

@@ -7,6 +7,7 @@ import {
   type Pending,
   type Read,
 } from '../optimistic-tx.ts';
+import { readExpiry } from '../read-expiry.ts';
 import { ABSENT, RedisDocument } from './cache.ts';
 import { buildCommands, buildSharedCommand, type Command } from './commands.ts';
 import { indexKey, ringKey } from './keys.ts';
@@ -128,7 +129,7 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
     const given = doc as never;
     const text = JSON.stringify(shared ? shared.beside(given) : doc);
     const whole = shared && { doc, text: shared.text(given) };
-    return new RedisDocument(this.#ownVersion, readExpiry(kind, given), text, 0, whole);
+    return new RedisDocument(this.#ownVersion, storedExpiry(kind, given), text, 0, whole);
   }
 
   protected touched({ expires_at, text }: RedisDocument): RedisDocument {
@@ -144,10 +145,7 @@ export class RedisTx extends OptimisticTx<RedisDocument> {
 const NO_TEXT = { doc: null, text: null };
 
 /** When the document ends. Redis takes no time before 1970, and 0 stands for never. */
-function readExpiry<T>(kind: Kind<T, unknown>, doc: T): number | null {
-  const expires_at = kind.expires(doc);
-  if (expires_at === null) return null;
-  if (!Number.isSafeInteger(expires_at))
-    throw new Error(`the document ${kind.name} expires at ${expires_at}`);
-  return Math.max(1, expires_at);
+function storedExpiry<T>(kind: Kind<T, unknown>, doc: T): number | null {
+  const expires_at = readExpiry(kind, doc);
+  return expires_at === null ? null : Math.max(1, expires_at);
 }

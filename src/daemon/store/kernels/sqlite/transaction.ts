@@ -2,6 +2,7 @@ import { randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
 import { comparePlaces } from '../ordered-index.ts';
+import { readExpiry } from '../read-expiry.ts';
 import type { Documents, HeldEntry } from './documents.ts';
 import type { Journal } from './journal.ts';
 import type { Records } from './records.ts';
@@ -60,7 +61,7 @@ export class SqliteTx implements Tx {
     if (before === null) this.#dropList(entry.version);
     const places = kind.indexes?.(doc) ?? [];
     const name = kind.isWide ? (places.find(([index]) => kind.isWide?.(index))?.[0] ?? null) : null;
-    const expires_at = kind.expires(doc);
+    const expires_at = readExpiry(kind, doc);
     documents.change(entry, {
       doc,
       text: '',
