@@ -1,4 +1,7 @@
-/** A message from a user, as every channel builds it. */
+/**
+ * A message from a user, as every channel builds it. Further members are dropped: other data of the channel belongs in
+ * `metadata` or `reply_to`.
+ */
 export interface IncomingMessage {
   /** The channel's name. */
   platform: string;

@@ -112,13 +112,35 @@ function hideToken(id: string): string {
   return maskTokens(id) === id ? id : `sha256:${hash('sha256', id, 'hex')}`;
 }
 
+/** The members of a message. Nothing limits or masks others that a channel adds, such as what its platform has sent. */
+const MEMBERS: Readonly<Record<keyof IncomingMessage, true>> = {
+  platform: true,
+  user_id: true,
+  alias_id: true,
+  channel_id: true,
+  thread_id: true,
+  workspace: true,
+  text: true,
+  confirm: true,
+  locale: true,
+  metadata: true,
+  message_id: true,
+  sent_at: true,
+  shared: true,
+  forwarded: true,
+  reply_to: true,
+};
+
 /**
  * A message with its text trimmed, and with everything masked that looks like a token (agentd-identity(7), "Logging").
+ * Members that the contract does not have are left out.
  */
 export function maskMessage(message: IncomingMessage): IncomingMessage {
+  const members = Object.entries(message).filter(([name]) => Object.hasOwn(MEMBERS, name));
+  const known = Object.fromEntries(members) as unknown as IncomingMessage;
   const { text, metadata, confirm } = message;
   const answer = confirm === undefined ? {} : { confirm: { ...confirm, id: maskTokens(confirm.id) } };
-  return { ...message, text: maskTokens(text.trim()), metadata: maskMetadata(metadata), ...answer };
+  return { ...known, text: maskTokens(text.trim()), metadata: maskMetadata(metadata), ...answer };
 }
 
 /** Metadata with everything masked that looks like a token, except in the documented field. */

@@ -75,6 +75,12 @@ describe('enqueue', () => {
     ]);
   });
 
+  it('stores no members that the contract does not have: nothing limits or masks them', async () => {
+    await take({ ...aMessage({ shared: false }), raw: { jwt: await token() } } as IncomingMessage);
+    const [stored] = await kept();
+    expect(stored?.message).toEqual(aMessage({ shared: false }));
+  });
+
   it('answers what became of each message, in their order', async () => {
     const { settings } = services;
     services = {
