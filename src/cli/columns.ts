@@ -12,7 +12,7 @@ export function totalWidth(widths: readonly number[]): number {
  * The widths of columns on a narrow terminal: takes the excess from the widest ones. The result may still be too wide.
  * @param least widths below which the columns are not made narrower
  */
-export function narrowed(widths: readonly number[], least: readonly number[], width: number): number[] {
+export function narrowColumns(widths: readonly number[], least: readonly number[], width: number): number[] {
   const fitted = [...widths];
   for (let excess = totalWidth(fitted) - width; excess > 0; excess--) {
     const flexible = fitted.map((one, index) => (one > (least[index] ?? 0) ? one : 0));

@@ -6,7 +6,7 @@ import {
   printableLines,
   withoutControls,
 } from '../daemon/admin/texts.ts';
-import { GAP, narrowed, rowLines, totalWidth } from './columns.ts';
+import { GAP, narrowColumns, rowLines, totalWidth } from './columns.ts';
 import { hang } from './hang.ts';
 import { isoTime, relativeTime } from './names/typed-values.ts';
 import { type Format, type Line, paint, spansWidth, wrapSpans } from './styled-text.ts';
@@ -273,7 +273,7 @@ type Rows = readonly (readonly Line[])[];
 function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): Line[][] | null {
   const natural = columns.map((_, column) => Math.max(...rows.map((row) => spansWidth(row[column] ?? []))));
   const least = columns.map(({ narrow }) => (narrow ? NARROWEST[narrow] : Number.POSITIVE_INFINITY));
-  const widths = narrowed(natural, least, width);
+  const widths = narrowColumns(natural, least, width);
   if (totalWidth(widths) > width) return null;
   const fitted = (cell: Line, column: number) => {
     const most = widths[column] ?? 0;

@@ -167,7 +167,7 @@ export function configurationAdvice(problems: readonly SettingProblem[]): string
 export function explainError(error: unknown): ErrorReport {
   if (error instanceof CliError) {
     const { message, advice, exitCode } = error;
-    return masked({ message, exitCode, ...(advice === undefined ? {} : { advice }) });
+    return maskReport({ message, exitCode, ...(advice === undefined ? {} : { advice }) });
   }
   for (const inner of causes(error)) {
     const names = isBusyStore(inner) ? ['StoreBusy'] : [String((inner as Detail).code), inner.name];
@@ -177,11 +177,11 @@ export function explainError(error: unknown): ErrorReport {
     if (entry) {
       const { exitCode } = entry;
       const advice = typeof entry.advice === 'string' ? entry.advice : entry.advice(inner);
-      return masked({ message: entry.message?.(inner) ?? inner.message, advice, exitCode });
+      return maskReport({ message: entry.message?.(inner) ?? inner.message, advice, exitCode });
     }
   }
   const unexpected = error instanceof Error ? error : new Error(String(error));
-  return masked({
+  return maskReport({
     message: `unexpected error: ${unexpected.message}`,
     advice:
       'This is a defect of agentd. Please report it with these lines, the command, and the output of `agentd --version`.',
@@ -264,7 +264,7 @@ function at({ path, place, address, port }: Detail): string {
   return '';
 }
 
-function masked(report: ErrorReport): ErrorReport {
+function maskReport(report: ErrorReport): ErrorReport {
   return {
     ...report,
     message: maskTokens(report.message),

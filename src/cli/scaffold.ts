@@ -25,7 +25,7 @@ export async function scaffold(name: string, directory: string): Promise<string[
   const agentd = { path: `vendor/agentd-${version()}.tgz`, content: await packAgentd() };
   const files: NewFile[] = [];
   for (const file of (await filesIn(template)).sort()) {
-    const text = renamed(await readFile(join(template, file), 'utf8'), name);
+    const text = renameTemplate(await readFile(join(template, file), 'utf8'), name);
     const content = file === 'package.json' ? requireAgentd(text, agentd.path) : text;
     files.push({ path: RENAMED[file] ?? file, content });
   }
@@ -57,7 +57,7 @@ async function requireEmpty(directory: string): Promise<void> {
   );
 }
 
-function renamed(text: string, name: string): string {
+function renameTemplate(text: string, name: string): string {
   const title = name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
   const upper = name.toUpperCase().replaceAll('-', '_');
   return text

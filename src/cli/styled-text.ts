@@ -34,7 +34,7 @@ export type Line = readonly Span[];
 
 /** One line, as it is written to the terminal. This is the only place that makes escape sequences of a text. */
 export function paint(spans: Line, { color, links }: Pick<Look, 'color' | 'links'>): string {
-  return joined(spans)
+  return joinSpans(spans)
     .map(({ text, formats = [], url }) => {
       const safe = withoutControls(text);
       const styled =
@@ -44,7 +44,7 @@ export function paint(spans: Line, { color, links }: Pick<Look, 'color' | 'links
     .join('');
 }
 
-function joined(spans: readonly Span[]): Span[] {
+function joinSpans(spans: readonly Span[]): Span[] {
   const runs: Span[] = [];
   for (const span of spans) {
     const last = runs.at(-1);

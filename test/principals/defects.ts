@@ -106,7 +106,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/message/resolve-principal.ts',
-        from: ': { session: cleared(session), principal: nobody(credential.reason) };',
+        from: ': { session: clearCredential(session), principal: nobody(credential.reason) };',
         to: `: session.credential_owner
           ? {
               session: {

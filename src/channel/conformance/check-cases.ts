@@ -17,14 +17,14 @@ export function checkCases(): readonly [name: string, trial: Trial][] {
 
 async function checksGood(bench: Bench): Promise<void> {
   const platform = bench.platform();
-  const check = await checked(bench, platform, bench.settings);
+  const check = await runCheck(bench, platform, bench.settings);
   if (check === null) return;
   assert.equal(check.outcome, 'ok', check.detail);
   assert.deepEqual(platform.seen, [], 'check() must not show messages to people');
 }
 
 async function checksForeign(bench: Bench): Promise<void> {
-  const check = await checked(bench, bench.platform(), bench.foreignSettings);
+  const check = await runCheck(bench, bench.platform(), bench.foreignSettings);
   if (check !== null) assert.equal(check.outcome, 'failed', check.detail);
 }
 
@@ -39,7 +39,7 @@ async function checksInVain(bench: Bench): Promise<void> {
   for (const trouble of troubles) {
     const platform = bench.platform();
     platform.trouble = trouble;
-    const check = await withShortTimeouts(() => checked(bench, platform, bench.settings));
+    const check = await withShortTimeouts(() => runCheck(bench, platform, bench.settings));
     if (check !== null) assert.equal(check.outcome, 'failed', check.detail);
     assert.ok(
       platform.calls.every(({ path }) => path.startsWith('/')),
@@ -49,7 +49,7 @@ async function checksInVain(bench: Bench): Promise<void> {
 }
 
 /** Runs `check` of a new channel and checks its result. Returns null if the channel has no `check`. */
-async function checked(
+async function runCheck(
   bench: Bench,
   platform: StandIn,
   settings: ChannelSettings,

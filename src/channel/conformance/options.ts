@@ -91,15 +91,15 @@ export class Evidence {
   delivery(request: SampleRequest): (answer: string) => void {
     const event = this.#events.get(request);
     const what =
-      event === undefined ? 'a delivery' : `a delivery of the event ${bounded(JSON.stringify(event))}`;
+      event === undefined ? 'a delivery' : `a delivery of the event ${cutLine(JSON.stringify(event))}`;
     const { method = 'POST', path, body = '' } = request;
     const text = typeof body === 'string' ? body : Buffer.from(body).toString();
-    return this.#exchange(what, `${method} ${path} ${bounded(text)}`);
+    return this.#exchange(what, `${method} ${path} ${cutLine(text)}`);
   }
 
   /** Records a call to the platform. Returns a function that records the answer. */
   call({ method, path, body }: { method: string; path: string; body: string }): (answer: string) => void {
-    return this.#exchange('a call to the platform', `${method} ${path} ${bounded(body)}`);
+    return this.#exchange('a call to the platform', `${method} ${path} ${cutLine(body)}`);
   }
 
   /** Returns an error with the message of `error`, followed by the latest exchanges. Its cause is `error`. */
@@ -119,7 +119,7 @@ export class Evidence {
 }
 
 /** The text on one line, cut after LENGTH_MAX characters. */
-function bounded(text: string): string {
+function cutLine(text: string): string {
   const line = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
   return line.length <= LENGTH_MAX ? line : `${line.slice(0, LENGTH_MAX)}… (${text.length} characters)`;
 }

@@ -128,9 +128,9 @@ function runsOfOne(node: Inline, around: Surroundings): Run[] {
     case 'inlineCode':
       return codeSpan(node.value, around);
     case 'link':
-      return linked(node.url, node.children, around);
+      return linkRuns(node.url, node.children, around);
     case 'image':
-      return linked(node.url, node.alt === '' ? [] : [{ type: 'text', value: node.alt }], around);
+      return linkRuns(node.url, node.alt === '' ? [] : [{ type: 'text', value: node.alt }], around);
   }
 }
 
@@ -146,7 +146,7 @@ function codeSpan(value: string, { dialect, frames, styles }: Surroundings): Run
   return [{ kind: 'code', text, marks: isLinked ? [...frames, ...styles] : [...frames, dialect.code] }];
 }
 
-function linked(target: string, children: readonly Inline[], around: Surroundings): Run[] {
+function linkRuns(target: string, children: readonly Inline[], around: Surroundings): Run[] {
   const { dialect, frames, styles } = around;
   const label = joinText(toRuns(children, { ...around, styles: [] }));
   const url = safeUrl(target);

@@ -35,7 +35,7 @@ export function restoreSigns(text: string): string {
   return text.replace(HIDDEN, (hidden) => SIGNS.charAt(hidden.charCodeAt(0) - FIRST_HIDDEN));
 }
 
-function hidden(signs: string): string {
+function hideSigns(signs: string): string {
   return Array.from(signs, (sign) => HIDDEN_BY_SIGN.get(sign) ?? sign).join('');
 }
 
@@ -63,7 +63,7 @@ function withFewContainers(line: string): { containers: string; content: string 
     if (found === undefined) break;
     content = content.slice(found.length);
     if (count === MAX_CONTAINERS || countColumns(containers + white) > MAX_COLUMNS)
-      return { containers: containers + white + hidden(sign), content };
+      return { containers: containers + white + hideSigns(sign), content };
     containers += found;
   }
   return { containers, content };
@@ -127,7 +127,7 @@ class NestingLimiter {
         this.#open = Math.max(this.#open - 1, 0);
         return bracket;
       }
-      if (this.#open === MAX_OPEN) return hidden(bracket);
+      if (this.#open === MAX_OPEN) return hideSigns(bracket);
       this.#open++;
       return bracket;
     });

@@ -209,7 +209,7 @@ class Writer {
     const closing = this.#open.slice(kept);
     const opening = marks.slice(kept);
 
-    const ends = closed(closing);
+    const ends = closeMarks(closing);
     const blank = begins ? '' : breaks ? this.#lineBreaks(marks.slice(0, kept)) : this.#spaces;
     const prefix = begins || breaks ? joinPrefixes(marks) : '';
     const apart = blank === '' && !begins && this.#touches(word.text, closing, opening) ? APART : '';
@@ -221,7 +221,7 @@ class Writer {
     const size = this.#size + counted + blank.length + prefix.length + apart.length + guard.length;
     const markup = this.#markup + ends.length + opens.length;
     const opened = this.#marks + opening.filter(({ open }) => open !== undefined).length;
-    const end = closed(marks).length;
+    const end = closeMarks(marks).length;
     if (size + (marksCount ? end : 0) > limit || markup + end > markupLimit || opened > markLimit)
       return null;
     return { text: ends + blank + prefix + apart + opens + guard + text, size, markup, marks: opened };
@@ -259,11 +259,11 @@ class Writer {
 
   /** The message with all marks closed. */
   finish(): string {
-    return this.#text + closed(this.#open);
+    return this.#text + closeMarks(this.#open);
   }
 }
 
-function closed(marks: readonly Mark[]): string {
+function closeMarks(marks: readonly Mark[]): string {
   return marks
     .map(({ close }) => close ?? '')
     .toReversed()

@@ -1,7 +1,7 @@
 import type { Block, Inline, List, ListItem, Table } from '../../channel/markdown/build-tree.ts';
 import { readMarkdown } from '../../channel/markdown/read-markdown.ts';
 import { isSame, MAX_URL, safeUrl } from '../../channel/markdown/runs.ts';
-import { GAP, narrowed, rowLines, totalWidth } from '../columns.ts';
+import { GAP, narrowColumns, rowLines, totalWidth } from '../columns.ts';
 import {
   type Format,
   type Line,
@@ -19,7 +19,7 @@ const BLOCK_MIN = 20;
 
 /** The lines of a text in Markdown on a terminal. */
 export function markdownLines(markdown: string, look: Look): string[] {
-  return stacked(readMarkdown(markdown), look).map((line) => paint(withoutEnd(line), look));
+  return stack(readMarkdown(markdown), look).map((line) => paint(withoutEnd(line), look));
 }
 
 function withoutEnd(line: Line): Line {
@@ -31,7 +31,7 @@ function withoutEnd(line: Line): Line {
 }
 
 /** Blocks with an empty line between them, if they are spread. A list in an item follows without one. */
-function stacked(blocks: readonly Block[], look: Look, isSpread = true, isTop = true): Line[] {
+function stack(blocks: readonly Block[], look: Look, isSpread = true, isTop = true): Line[] {
   const lines: Line[] = [];
   for (const block of blocks) {
     const made = toLines(block, look);
@@ -50,7 +50,7 @@ function toLines(block: Block, look: Look): Line[] {
     case 'heading':
       return wrapSpans(inline(block.children, look, { formats: ['bold'] }), look.width);
     case 'blockquote':
-      return framed(block.children, look, [{ text: '│ ', formats: ['dim'] }]);
+      return frame(block.children, look, [{ text: '│ ', formats: ['dim'] }]);
     case 'list':
       return listLines(block, look);
     case 'code':
@@ -63,12 +63,12 @@ function toLines(block: Block, look: Look): Line[] {
     case 'thematicBreak':
       return [[{ text: '─'.repeat(Math.min(look.width, 40)), formats: ['dim'] }]];
     case 'footnoteDefinition':
-      return framed(block.children, look, [{ text: `[${block.label}] ` }], [{ text: GAP }]);
+      return frame(block.children, look, [{ text: `[${block.label}] ` }], [{ text: GAP }]);
   }
 }
 
 /** @param first what the first line begins with; `next`: the other lines */
-function framed(
+function frame(
   blocks: readonly Block[],
   look: Look,
   first: Line,
@@ -76,7 +76,7 @@ function framed(
   isSpread = true,
 ): Line[] {
   const width = Math.max(look.width - spansWidth(next), BLOCK_MIN);
-  const lines = stacked(blocks, { ...look, width }, isSpread, first === next);
+  const lines = stack(blocks, { ...look, width }, isSpread, first === next);
   return lines.map((line, index) => [...(index === 0 ? first : next), ...line]);
 }
 
@@ -93,7 +93,7 @@ function itemLines({ checked, spread, children }: ListItem, bullet: string, look
   const box = checked === null ? '' : checked ? '☑ ' : '☐ ';
   const text = `${bullet} ${box}`;
   const first: Line = [{ text, formats: ['cyan'] }];
-  const lines = framed(children, look, first, [{ text: ' '.repeat(text.length) }], spread);
+  const lines = frame(children, look, first, [{ text: ' '.repeat(text.length) }], spread);
   return lines.length === 0 ? [first] : lines;
 }
 
@@ -110,7 +110,7 @@ function tableLines({ rows }: Table, look: Look): Line[] {
     Math.max(...cells.map((row) => spansWidth(row[column] ?? []))),
   );
   const least = natural.map(() => CELL_MIN);
-  const widths = narrowed(natural, least, look.width);
+  const widths = narrowColumns(natural, least, look.width);
   if (totalWidth(widths) > look.width) return stackedRows(cells, look);
   const rule: Line = [{ text: widths.map((width) => '─'.repeat(width)).join(GAP), formats: ['dim'] }];
   const [head = [], ...lines] = cells.map((row) =>
@@ -159,9 +159,9 @@ function toSpans(node: Inline, look: Look, outer: Omit<Span, 'text'>): Span[] {
       return [{ ...also('cyan'), text: text.replaceAll('\n', ' ') }];
     }
     case 'link':
-      return linked(node.url, node.children, look, outer);
+      return toLink(node.url, node.children, look, outer);
     case 'image':
-      return linked(node.url, [{ type: 'text', value: node.alt }], look, outer);
+      return toLink(node.url, [{ type: 'text', value: node.alt }], look, outer);
   }
 }
 
@@ -173,7 +173,7 @@ const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
  * A link. Its address is written after the label if the terminal has no links, or if there is another address
  * in the label: nobody sees where a click leads.
  */
-function linked(target: string, children: readonly Inline[], look: Look, outer: Omit<Span, 'text'>): Span[] {
+function toLink(target: string, children: readonly Inline[], look: Look, outer: Omit<Span, 'text'>): Span[] {
   const url = safeUrl(target)?.replace(/[^!-~]/gu, (character) =>
     encodeURIComponent(character.toWellFormed()),
   );

@@ -273,7 +273,7 @@ export function describeRefusal(problem: Problem, status: number, wait_seconds: 
   const { code, reason, request_id } = problem;
   const known = WORDS[String(code === 'loop_guard_blocked' ? reason : code)];
   const wait = wait_seconds > 0 ? `in ${durationInWords(wait_seconds)}` : 'later';
-  const happened = known?.happened.replace('{wait}', wait) ?? quoted(problem, status);
+  const happened = known?.happened.replace('{wait}', wait) ?? quoteProblem(problem, status);
   const trail =
     typeof request_id === 'string' ? ` \`agentd explain ${printable(request_id)}\` shows the reason.` : '';
   return new CliError(known?.exitCode ?? EXIT.no, happened, `${known?.todo ?? LOG}${trail}`);
@@ -283,7 +283,7 @@ export function describeRefusal(problem: Problem, status: number, wait_seconds: 
  * The text of the problem document itself, for a code that is unknown here. A later version of the daemon, or a proxy,
  * may send an unknown code.
  */
-function quoted({ detail, errors }: Problem, status: number): string {
+function quoteProblem({ detail, errors }: Problem, status: number): string {
   const fields = Array.isArray(errors)
     ? errors.flatMap((entry: { field?: unknown; message?: unknown } | null) =>
         typeof entry?.field === 'string' && typeof entry.message === 'string'

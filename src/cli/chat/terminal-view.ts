@@ -212,16 +212,16 @@ function toolLines({ title, status, needs_sign_in }: ToolActivity, look: Look): 
     : status === 'failed'
       ? ': that did not work'
       : '';
-  return signed(needs_sign_in ? 'locked' : status, { text: `${title}${end}`, formats: ['dim'] }, look);
+  return addSign(needs_sign_in ? 'locked' : status, { text: `${title}${end}`, formats: ['dim'] }, look);
 }
 
 function receiptLines(action: ActionsEvent['actions'][number], look: Look): string[] {
   const sign = action.outcome === 'done' ? 'completed' : action.outcome;
-  return signed(sign, { text: receiptInWords(action) }, look);
+  return addSign(sign, { text: receiptInWords(action) }, look);
 }
 
 /** A text after a sign. All its lines begin in the same column. */
-function signed(sign: keyof typeof SIGNS, text: Span, look: Look): string[] {
+function addSign(sign: keyof typeof SIGNS, text: Span, look: Look): string[] {
   return wrapSpans([text], look.width - 2).map((line, index) =>
     paint([index === 0 ? SIGNS[sign] : { text: ' ' }, { text: ' ' }, ...line], look),
   );

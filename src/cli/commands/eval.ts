@@ -74,7 +74,7 @@ export const command = defineCommand({
       },
     });
     if (problems.length > 0)
-      throw refused(
+      throw refuseFiles(
         problems.map(({ problem, ...at }) => ({ location: locationOf(at), problem })),
         'Check the name, the configuration file, and that the source of the tool can be reached.',
       );
@@ -108,7 +108,7 @@ async function readAll(paths: readonly string[]): Promise<EvalCase[]> {
       problems.push({ location: locationOf(one), problem: `has the name of another case: \`${one.name}\`` });
     names.set(one.name, one);
   }
-  if (problems.length > 0) throw refused(problems, 'See `agentd config schema eval`.');
+  if (problems.length > 0) throw refuseFiles(problems, 'See `agentd config schema eval`.');
   return cases;
 }
 
@@ -146,7 +146,7 @@ interface Problem {
   problem: string;
 }
 
-function refused(problems: readonly Problem[], advice: string): Error {
+function refuseFiles(problems: readonly Problem[], advice: string): Error {
   const lines = problems.map(({ location, problem }) => printable(`${location}: ${problem}`));
   return usageError(
     lines.length === 1 ? (lines[0] ?? '') : `${lines.length} problems:\n${lines.join('\n')}`,

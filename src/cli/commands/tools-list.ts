@@ -26,7 +26,7 @@ export const command = defineCommand({
   async run({ options, out }) {
     const configuration = await readConfiguration(configLocation(options));
     const { tools, degraded, warnings } = await withRegistry(configuration, async (registry) => ({
-      tools: listed(registry),
+      tools: listTools(registry),
       warnings: toolWarnings(registry.tools()),
       degraded: registry.sources.flatMap((source) => {
         const { detail } = source.state();
@@ -67,7 +67,7 @@ const COLUMNS: readonly Column<ListedTool>[] = [
   { title: 'DETAIL', json: 'detail', narrow: 'wrap' },
 ];
 
-function listed(registry: ToolRegistry): ListedTool[] {
+function listTools(registry: ToolRegistry): ListedTool[] {
   const offered = registry.tools().map((tool): ListedTool => {
     const { name, source, effect, credentials, confirm } = tool;
     const policy = { effect, credentials, confirm, tokens: toolTokens(tool) };

@@ -35,8 +35,8 @@ export const command = defineCommand({
     out.data({ ...toJson(DETAILS, tool), description, parameters }, () =>
       [
         out.details(DETAILS, tool).trimEnd(),
-        `description:\n${indented(printableLines(description))}`,
-        `parameters:\n${indented(jsonText(parameters))}`,
+        `description:\n${indentLines(printableLines(description))}`,
+        `parameters:\n${indentLines(jsonText(parameters))}`,
       ].join('\n'),
     );
   },
@@ -72,7 +72,7 @@ function bound(bind: Tool['bind']): string {
     .join(', ');
 }
 
-function indented(text: string): string {
+function indentLines(text: string): string {
   return text.replace(/^(?=.)/gm, '  ');
 }
 

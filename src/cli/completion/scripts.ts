@@ -83,8 +83,8 @@ function zshCompletion(vocabulary: Vocabulary): string {
       option.flags.map((word) => ({ word, sentence: option.sentence })),
     );
     return `    ('${at}')
-      next=(${next.map(described).join(' ')})
-      flags=(${flags.map(described).join(' ')})
+      next=(${next.map(describeWord).join(' ')})
+      flags=(${flags.map(describeWord).join(' ')})
       ;;`;
   });
   const values = valueCases(vocabulary).map(({ patterns, kind }) => {
@@ -163,7 +163,7 @@ fi
 `;
 }
 
-function described({ word, sentence }: Word): string {
+function describeWord({ word, sentence }: Word): string {
   return `'${word}:${sentence.replaceAll("'", `'\\''`)}'`;
 }
 
@@ -172,7 +172,7 @@ function fishCompletion({ commands, paths, valued }: Vocabulary): string {
   const [program] = commands;
   const common = new Set(program?.options.map(({ flags }) => flags.join()));
   const lines = commands.flatMap(({ at, next, options, args }) => [
-    ...next.map(({ word, sentence }) => offer(at, 1, `-a ${word} -d ${quoted(sentence)}`)),
+    ...next.map(({ word, sentence }) => offer(at, 1, `-a ${word} -d ${quoteText(sentence)}`)),
     ...args.flatMap((kind, index) => (kind === 'free' ? [] : [offer(at, index + 1, valuesFor(kind))])),
     ...options
       .filter(({ flags }) => at === '' || !common.has(flags.join()))
@@ -224,7 +224,7 @@ function when(at: string, place?: number): string {
 function formatOption({ flags, sentence, value }: OptionWords): string {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
   const taken = value === null ? [] : [value === 'file' ? '-r' : '-x', valuesFor(value)];
-  return [...names, ...taken, `-d ${quoted(sentence)}`].filter(Boolean).join(' ');
+  return [...names, ...taken, `-d ${quoteText(sentence)}`].filter(Boolean).join(' ');
 }
 
 function valuesFor(kind: ValueKind): string {
@@ -234,7 +234,7 @@ function valuesFor(kind: ValueKind): string {
   return `-a '${kind.join(' ')}'`;
 }
 
-function quoted(text: string): string {
+function quoteText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 

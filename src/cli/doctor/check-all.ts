@@ -128,7 +128,7 @@ const OWN_USER =
 export async function checkStateDirectory(path: string): Promise<Finding[]> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error);
   if (found instanceof Error) {
-    if (found.code === 'ENOENT' || found.code === 'ENOTDIR') return [await missing(path)];
+    if (found.code === 'ENOENT' || found.code === 'ENOTDIR') return [await checkMissing(path)];
     return [directory.failed(`cannot read ${path}: ${found.code}`, OWN_USER)];
   }
   if (!found.isDirectory())
@@ -160,7 +160,7 @@ export async function checkStateDirectory(path: string): Promise<Finding[]> {
  * the nearest directory above that exists, because the permissions alone do not show whether the file system is
  * read-only.
  */
-async function missing(path: string): Promise<Finding> {
+async function checkMissing(path: string): Promise<Finding> {
   let above = dirname(path);
   while (!(await exists(above)) && dirname(above) !== above) above = dirname(above);
   try {

@@ -45,11 +45,11 @@ export async function checkBusinessApi(settings: Settings, client: ProbeClient):
   if (API_BASE_URL === undefined)
     return [createFindings('business API').skipped('API_BASE_URL is not set, so tools call no API')];
   const findings = await Promise.all([reachable(API_BASE_URL, client), defaultToken(settings, API_BASE_URL)]);
-  return isSampleApi(settings) && !client.answered.has(WHOSE) ? findings.map(stopped) : findings;
+  return isSampleApi(settings) && !client.answered.has(WHOSE) ? findings.map(skipStopped) : findings;
 }
 
 /** The sample API stops when `serve --dev` stops. That is not a failure of the operator's own API. */
-function stopped({ check }: Finding): Finding {
+function skipStopped({ check }: Finding): Finding {
   return createFindings(check).skipped(
     'this is the sample API of `serve --dev`, which runs only as long as that command',
   );
@@ -148,7 +148,7 @@ async function ofAddress(
   const { answers, detail } = await probe(base_url, client.fetchFor(whose), headers);
   if (answers) return { ...found, detail: `${detail}; ${found.detail}` };
   const isSample = isSampleApi(settings) && settings.API_BASE_URL?.startsWith(new URL(base_url).origin);
-  if (isSample && !client.answered.has(whose)) return stopped(found);
+  if (isSample && !client.answered.has(whose)) return skipStopped(found);
   return createFindings(found.check).failed(
     detail,
     `Check \`base_url\` of the entry ${name} under \`tools\`, and that this machine can reach it: try curl from here.`,
@@ -194,7 +194,7 @@ async function checkServer(server: ModelServer, client: ProbeClient): Promise<Fi
     const { status } = response;
     if (status === 401 || status === 403) {
       const words = providerWords(text, { keys: server.key ? [server.key] : [] });
-      return refused(server, host, `${status}${words === null ? '' : `: ${words}`}`);
+      return describeRefusal(server, host, `${status}${words === null ? '' : `: ${words}`}`);
     }
     return judge(server, status, modelsIn(text), host);
   } catch (error) {
@@ -206,7 +206,7 @@ function reach({ names }: ModelServer): string {
   return `Check ${names.base_url}, which usually ends in /v1, and that this machine can reach it.`;
 }
 
-function refused({ key, names }: ModelServer, host: string, answer: string): Finding {
+function describeRefusal({ key, names }: ModelServer, host: string, answer: string): Finding {
   return key
     ? modelCheck.failed(`${host} refuses the key (${answer})`, `Set ${names.key} to a key of that server.`)
     : modelCheck.failed(

@@ -6,7 +6,7 @@ export function casesAsJUnit(results: readonly CaseResult[]): string {
   const suites = files.map((file) => {
     const own = results.filter((result) => result.file === file);
     const failures = own.filter(({ passed }) => !passed).length;
-    const head = `name="${escaped(file)}" tests="${own.length}" failures="${failures}" errors="0" time="${sumSeconds(own)}"`;
+    const head = `name="${escapeXml(file)}" tests="${own.length}" failures="${failures}" errors="0" time="${sumSeconds(own)}"`;
     return `  <testsuite ${head}>\n${own.map(caseAsXml).join('\n')}\n  </testsuite>`;
   });
   const failures = results.filter(({ passed }) => !passed).length;
@@ -16,13 +16,13 @@ export function casesAsJUnit(results: readonly CaseResult[]): string {
 
 function caseAsXml(result: CaseResult): string {
   const { name, file, passed, passed_runs, repeat, failures } = result;
-  const head = `    <testcase name="${escaped(name)}" classname="${escaped(file)}" time="${sumSeconds([result])}"`;
+  const head = `    <testcase name="${escapeXml(name)}" classname="${escapeXml(file)}" time="${sumSeconds([result])}"`;
   if (passed) return `${head}/>`;
   const lines = failures.map(
     ({ run, turn, what, detail }) => `run ${run}${turn === null ? '' : `, turn ${turn}`}, ${what}: ${detail}`,
   );
   const message = `${passed_runs} of ${repeat} runs passed`;
-  return `${head}>\n      <failure message="${escaped(message)}">${escaped(lines.join('\n'))}</failure>\n    </testcase>`;
+  return `${head}>\n      <failure message="${escapeXml(message)}">${escapeXml(lines.join('\n'))}</failure>\n    </testcase>`;
 }
 
 function sumSeconds(results: readonly CaseResult[]): string {
@@ -38,7 +38,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** XML allows no control characters and no half of a surrogate pair, not even as entities. */
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text
     .toWellFormed()
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')

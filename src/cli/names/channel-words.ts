@@ -35,12 +35,12 @@ export async function channelNamed(word: string, options: OptionValues): Promise
 }
 
 export async function simulatedChannels(): Promise<string[]> {
-  return (await bundled()).filter(({ simulator }) => simulator !== undefined).map(({ name }) => name);
+  return (await listBundled()).filter(({ simulator }) => simulator !== undefined).map(({ name }) => name);
 }
 
 /** Words of `agentd link` for channels whose users can be linked. */
 async function linkingWords(): Promise<string[]> {
-  return (await bundled()).flatMap(({ name, linking }) =>
+  return (await listBundled()).flatMap(({ name, linking }) =>
     linking === undefined ? [] : [linking.word ?? name],
   );
 }
@@ -58,7 +58,7 @@ export const LINK_ARGUMENTS = {
 /** The end of what a command prints that has ended or replaced the link of a user. */
 export const USER_WILL_BE_TOLD = 'the daemon tells the user in the chat, if the channel can write first';
 
-async function bundled() {
+async function listBundled() {
   const { plugins } = await loadBundled();
   return plugins.map(({ plugin }) => plugin);
 }

@@ -64,7 +64,7 @@ export function isBuiltin(runtime: AgentRuntime): boolean {
 
 async function answer(turn: AgentTurn): Promise<string> {
   if (turn.confirmed_actions.length > 0)
-    return [...new Set(turn.confirmed_actions.map(confirmed))].filter((why) => why !== '').join('\n\n');
+    return [...new Set(turn.confirmed_actions.map(explain))].filter((why) => why !== '').join('\n\n');
   const asked = askedTool(turn.text, turn.tools);
   if (asked) return useTool(turn, asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');
@@ -75,7 +75,7 @@ async function answer(turn: AgentTurn): Promise<string> {
 }
 
 /** Why a confirmed action was not carried out. Empty if it was. */
-function confirmed({ answer }: ConfirmedAction): string {
+function explain({ answer }: ConfirmedAction): string {
   return answer.ok ? '' : failureWords(answer.message);
 }
 

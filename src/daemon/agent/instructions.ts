@@ -12,7 +12,7 @@ const MAX_BYTES = 65_536;
 export async function loadInstructions(value: string | undefined): Promise<string | undefined> {
   if (value === undefined || value.trim() === '') return undefined;
   const text = value.trim();
-  if (text.includes('\n') || text.length > 1024) return bounded(text);
+  if (text.includes('\n') || text.length > 1024) return limitSize(text);
   const path = resolve(text);
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EINVAL'].includes(error.code ?? '')) return null;
@@ -33,14 +33,14 @@ export async function loadInstructions(value: string | undefined): Promise<strin
       'a text, or the path of a text file',
     );
   }
-  return bounded(text);
+  return limitSize(text);
 }
 
 export function looksLikePath(text: string): boolean {
   return !/\s/.test(text) && (isAbsolute(text) || /^\.{1,2}\//.test(text) || /\.(?:md|txt)$/i.test(text));
 }
 
-function bounded(text: string): string {
+function limitSize(text: string): string {
   if (Buffer.byteLength(text) > MAX_BYTES) throw tooLong();
   return text;
 }

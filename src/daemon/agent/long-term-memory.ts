@@ -193,7 +193,7 @@ export class RunMemory {
       const given = withinTokens(found);
       trace.note({ step: 'memory', verdict: 'ok', detail: { given: given.length }, took_ms: took_ms() });
       this.#noteUse(given);
-      return given.map(shown);
+      return given.map(showMemory);
     } catch {
       // The failure was already logged, once for the outage.
       this.#run.limit.throwIfEnded();
@@ -232,7 +232,7 @@ export class RunMemory {
       }
       // A foreign result may have arrived while the memory was being stored.
       if (taint.isTainted && !memory.tainted) await memories.taint(owner, turn_id);
-      return done(shown(memory));
+      return done(showMemory(memory));
     });
   }
 
@@ -285,7 +285,7 @@ export class RunMemory {
    */
   async #shownAll(memories: readonly Memory[]): Promise<AgentMemory[]> {
     if (memories.some(({ tainted }) => tainted)) await this.#run.taint.mark();
-    return memories.map(shown);
+    return memories.map(showMemory);
   }
 
   async #answer<T>(
@@ -345,7 +345,7 @@ function withinTokens(found: readonly Memory[]): Memory[] {
   });
 }
 
-function shown({ text, created_at, tainted }: Memory): AgentMemory {
+function showMemory({ text, created_at, tainted }: Memory): AgentMemory {
   const date = new Date(created_at).toISOString().slice(0, 10);
   return { text, date, ...(tainted ? { from_elsewhere: true as const } : {}) };
 }

@@ -30,7 +30,7 @@ export async function loadAgents(
       agents.push({ entry, settings: own, ...agent });
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
-      problems.push(...error.problems.map((problem) => located(problem, entry)));
+      problems.push(...error.problems.map((problem) => locate(problem, entry)));
     }
   }
   // Agents that share a setting have the same problem with it.
@@ -66,7 +66,7 @@ export function mergeSettings<Given extends LoadSettings>(
 }
 
 /** The problem at the location where the operator has written the value. */
-function located(problem: SettingProblem, { location, model, instructions }: AgentEntry): SettingProblem {
+function locate(problem: SettingProblem, { location, model, instructions }: AgentEntry): SettingProblem {
   const { setting } = problem;
   if (setting === 'AGENT_MODEL' && model !== undefined)
     return { ...problem, setting: `${location.setting}.model`, value: model, source: location.source };

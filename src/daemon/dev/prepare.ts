@@ -283,7 +283,7 @@ export async function shopRoutes(
     const module = bundledModule(channel, 'shop-page');
     if (!existsSync(module)) continue;
     const { routes } = (await import(module.href)) as { routes: readonly Route[] };
-    return [...routes, ...companyRoutes({ ...parts, notFound })].map(guarded);
+    return [...routes, ...companyRoutes({ ...parts, notFound })].map(guardRoute);
   }
   return [];
 }
@@ -292,7 +292,7 @@ function notFound(detail: string): AgentdError {
   return new AgentdError('not_found', detail);
 }
 
-function guarded(route: Route): Route {
+function guardRoute(route: Route): Route {
   return {
     ...route,
     handle(request) {

@@ -41,9 +41,9 @@ export function caseOfRecording(
   // Only what comes from a conversation is replaced, not the names of the members of a case.
   const replaced = <T>(value: T) => placeholders.replaced(value);
   const personal = {
-    as: given.person === null ? 'nobody' : mapped(restoreClaims(run), replaced),
-    recorded: calls.map((call) => mapped(argumentsAndAnswer(call), replaced)),
-    before: before.map((exchange) => mapped(exchange, replaced)),
+    as: given.person === null ? 'nobody' : mapMembers(restoreClaims(run), replaced),
+    recorded: calls.map((call) => mapMembers(argumentsAndAnswer(call), replaced)),
+    before: before.map((exchange) => mapMembers(exchange, replaced)),
     remembered: given.memories.map(({ text }) => replaced(text)),
     say: replaced(given.text),
   };
@@ -68,7 +68,7 @@ export function caseOfRecording(
   };
 }
 
-function mapped<T extends object>(object: T, change: <V>(value: V) => V): T {
+function mapMembers<T extends object>(object: T, change: <V>(value: V) => V): T {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)])) as T;
 }
 

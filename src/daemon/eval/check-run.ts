@@ -34,10 +34,10 @@ function findFailures({ expect }: EvalTurn, { reply, asks, failure, calls }: Tur
   const found: Found[] = [];
   for (const pattern of expect.matches)
     if (!pattern.test(reply))
-      found.push({ what: 'reply', detail: `does not match ${pattern}: ${quoted(reply)}` });
+      found.push({ what: 'reply', detail: `does not match ${pattern}: ${quoteText(reply)}` });
   for (const words of expect.lacks)
     if (contains(reply, words))
-      found.push({ what: 'reply', detail: `contains ${quoted(words)}: ${quoted(reply)}` });
+      found.push({ what: 'reply', detail: `contains ${quoteText(words)}: ${quoteText(reply)}` });
   if (expect.asks !== null && expect.asks !== asks)
     found.push({ what: 'asks', detail: asks ? 'asks to confirm' : 'does not ask to confirm' });
   // A call that waits for the person is not made yet, so a case need not list it.
@@ -89,10 +89,10 @@ function canariesIn({ canaries }: EvalCase, { reply, recorded }: TurnResult): Fo
     const isFound = (text: string) => forms.some((form) => contains(text, form));
     if (!texts.some(isFound)) return [];
     const where = isFound(reply) ? 'the reply' : 'what the agent saw or sent';
-    return [{ what: 'canary', detail: `${quoted(canary)} is in ${where}` }];
+    return [{ what: 'canary', detail: `${quoteText(canary)} is in ${where}` }];
   });
 }
 
-function quoted(text: string): string {
+function quoteText(text: string): string {
   return JSON.stringify(cutText(text, QUOTED_MAX));
 }

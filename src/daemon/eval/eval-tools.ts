@@ -54,9 +54,9 @@ function replacedTool(tool: Tool, one: EvalCase, { calls, tools }: Results): Too
     ...(hasRecorded ? { public: 'all' as const } : {}),
     send(args: ToolArguments, call: ToolCall): Promise<Sent> {
       const stub = stubs.find((candidate) => fits(candidate.args, args));
-      if (stub) return Promise.resolve(stubbed(tool, stub, call));
+      if (stub) return Promise.resolve(answerFromStub(tool, stub, call));
       const known = calls.next(tool.name, unbindParameters(tool, args));
-      if (known) return Promise.resolve(answered(known));
+      if (known) return Promise.resolve(answerFromRecording(known));
       if (isLive) return tool.send(args, call);
       return Promise.resolve(
         tool.effect === 'write'
@@ -68,14 +68,14 @@ function replacedTool(tool: Tool, one: EvalCase, { calls, tools }: Results): Too
 }
 
 /** The answer of a stub, reduced to what default credentials may show, as if the business system had answered. */
-function stubbed(tool: Tool, { status, result }: Stub, { client }: ToolCall): Sent {
+function answerFromStub(tool: Tool, { status, result }: Stub, { client }: ToolCall): Sent {
   const isReduced =
     client.credentials === 'default' && tool.source.kind !== 'module' && tool.public !== 'all';
   if (!isReduced) return { outcome: 'answered', status, result };
   return { outcome: 'answered', status, result: status >= 400 ? null : reducedForNobody(tool, result) };
 }
 
-function answered({ answer }: RecordedResult): Sent {
+function answerFromRecording({ answer }: RecordedResult): Sent {
   return answer.ok
     ? { outcome: 'answered', status: null, result: answer.result }
     : refuseToSend('recorded', answer.message);

@@ -36,7 +36,7 @@ export async function runCases(
   const waiting = cases.entries();
   const work = async () => {
     for (const [index, one] of waiting) {
-      const result = await repeated(one, parts, options.judge);
+      const result = await runRepeatedly(one, parts, options.judge);
       results[index] = result;
       options.ended(result);
     }
@@ -45,7 +45,7 @@ export async function runCases(
   return results;
 }
 
-async function repeated(one: EvalCase, parts: EvalParts, judge: Judge | null): Promise<CaseResult> {
+async function runRepeatedly(one: EvalCase, parts: EvalParts, judge: Judge | null): Promise<CaseResult> {
   const { file, line, name, repeat } = one;
   const result: CaseResult = {
     file,

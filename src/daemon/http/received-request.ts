@@ -98,7 +98,7 @@ export class ReceivedRequest implements ChannelRequest {
     this.method = ctx.method;
     this.path = ctx.state.path;
     this.params = ctx.state.found.params;
-    this.headers = joined(ctx.req.headers);
+    this.headers = joinHeaders(ctx.req.headers);
     this.body = body;
     this.address = ctx.state.address;
     this.#req = ctx.req;
@@ -140,7 +140,7 @@ export class ReceivedRequest implements ChannelRequest {
 }
 
 /** `Set-Cookie` is the only header that Node returns as a list; it has no meaning in a request. */
-function joined(headers: IncomingMessage['headers']): Readonly<Record<string, string | undefined>> {
+function joinHeaders(headers: IncomingMessage['headers']): Readonly<Record<string, string | undefined>> {
   const { 'set-cookie': cookies } = headers;
   const others = headers as Record<string, string | undefined>;
   return cookies === undefined ? others : { ...others, 'set-cookie': cookies.join(', ') };

@@ -161,7 +161,7 @@ function joinDigests(agents: AgentsSeen): string {
 
 function readHealth(name: string, channel: Channel, log: Log): ChannelHealth {
   try {
-    return documented(channel.health?.() ?? { status: 'ok' });
+    return readReport(channel.health?.() ?? { status: 'ok' });
   } catch (error) {
     log.warn({ channel: name, err: error }, 'a channel could not report its health');
     return { status: 'degraded', detail: 'The channel could not report its health.' };
@@ -172,7 +172,7 @@ function readHealth(name: string, channel: Channel, log: Log): ChannelHealth {
  * The documented members of a report. A plugin without types may return anything.
  * @throws TypeError for an unknown status
  */
-function documented({ status, detail }: { status: unknown; detail?: unknown }): ChannelHealth {
+function readReport({ status, detail }: { status: unknown; detail?: unknown }): ChannelHealth {
   if (status === 'ok') return { status };
   if (status !== 'degraded') throw new TypeError(`\`health\` returned the status ${String(status)}`);
   return { status, detail: typeof detail === 'string' ? detail : 'The channel gives no reason.' };

@@ -61,7 +61,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   async function keysFor({ kid, isLogout = false }: Signed): Promise<webcrypto.CryptoKey[]> {
     if (isLogout && !set.fresh && !set.reloading && !mayReloadForLogout())
       throw new KeySetUnreachable(new Error('The last attempt was less than a minute ago.'));
-    const known = await matching(set, kid);
+    const known = await findMatching(set, kid);
     if (known.length > 0) return known;
     if (isLogout) {
       if (!mayReloadForLogout()) return [];
@@ -75,7 +75,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
     await set.reload().catch((cause: unknown) => {
       throw new KeySetUnreachable(cause);
     });
-    return matching(set, kid);
+    return findMatching(set, kid);
   }
 
   function renewWhenOld(): void {
@@ -106,7 +106,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
  * @throws KeySetUnreachable
  */
 export async function countKeys(url: URL, send: typeof fetch): Promise<number> {
-  const keys = await matching(remoteSet(url, boundedFetch(send).fetch), undefined);
+  const keys = await findMatching(remoteSet(url, boundedFetch(send).fetch), undefined);
   return keys.filter(isLongEnough).length;
 }
 
@@ -130,7 +130,7 @@ function isLongEnough(key: webcrypto.CryptoKey): boolean {
 }
 
 /** The keys that a token with this `kid` may be signed with. */
-async function matching(set: RemoteJWKSet, kid: unknown): Promise<webcrypto.CryptoKey[]> {
+async function findMatching(set: RemoteJWKSet, kid: unknown): Promise<webcrypto.CryptoKey[]> {
   try {
     return [await set({ alg: 'RS256', ...(typeof kid === 'string' ? { kid } : {}) })];
   } catch (error) {

@@ -55,7 +55,7 @@ export const identifyByLink: Step<Arrived, Identified> = {
     if (!isExpired) return { credential };
     line.detail.expired = isoTime(effectiveExpiry(link));
     line.detail.person_notified = link.expiry_notified;
-    return { credential: expired(turn, services, link) };
+    return { credential: toExpired(turn, services, link) };
   },
 };
 
@@ -87,7 +87,7 @@ async function findLinkAndRenew({ channel, message }: Arrived, services: Uses): 
  * The credential of a link whose token has expired. The agent mentions the expiry once. If the run fails, the agent
  * mentions it in the next run.
  */
-function expired(turn: Arrived, services: Uses, link: FoundLink): Credential {
+function toExpired(turn: Arrived, services: Uses, link: FoundLink): Credential {
   if (!link.expiry_notified) {
     turn.defer(async (failed) => {
       if (!failed) await noteExpiryNotified(services, link);

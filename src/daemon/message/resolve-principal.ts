@@ -99,7 +99,7 @@ async function decideNow(turn: Turn, services: Uses): Promise<Decision> {
     { request_id: turn.request_id, reason },
     'the person has signed out; using default credentials',
   );
-  return { session: cleared(turn.session), principal: nobody(reason) };
+  return { session: clearCredential(turn.session), principal: nobody(reason) };
 }
 
 function decide(turn: Turn, services: Uses): Decision {
@@ -123,21 +123,21 @@ function decide(turn: Turn, services: Uses): Decision {
     }
     case 'invalid':
       return {
-        session: cleared(session),
+        session: clearCredential(session),
         principal: { person: null, reason: 'invalid_token', token_reason: credential.reason },
       };
     case 'expired':
       return {
-        session: cleared(session),
+        session: clearCredential(session),
         principal: { ...nobody('stored_token_expired'), expiry_notified: credential.expiry_notified },
       };
     case 'signed-out':
-      return { session: cleared(session), principal: nobody('signed_out') };
+      return { session: clearCredential(session), principal: nobody('signed_out') };
     case 'none':
       // On a channel that looks up a link for each message, the context of an earlier message no longer counts.
       return credential.reason === 'no_token'
         ? withoutToken(turn, services)
-        : { session: cleared(session), principal: nobody(credential.reason) };
+        : { session: clearCredential(session), principal: nobody(credential.reason) };
   }
 }
 
@@ -153,7 +153,7 @@ function withoutToken({ session, message, request_id }: Turn, services: Uses): D
   const { jwt_context } = session.metadata;
   if (!jwt_context || !session.credential_owner) return { session, principal: nobody('no_token') };
   if (message.shared || session.credential_owner.user_id !== message.user_id) {
-    return { session: cleared(session), principal: nobody('other_sender') };
+    return { session: clearCredential(session), principal: nobody('other_sender') };
   }
   if (!session.generated) return { session, principal: nobody('client_chosen_session') };
   if (hasExpired(jwt_context, services.settings, services.clock.now())) {
@@ -161,12 +161,12 @@ function withoutToken({ session, message, request_id }: Turn, services: Uses): D
       { request_id, reason: 'stored_token_expired' },
       'the stored token has expired; using default credentials',
     );
-    return { session: cleared(session), principal: nobody('stored_token_expired') };
+    return { session: clearCredential(session), principal: nobody('stored_token_expired') };
   }
   const token = storedToken(session, services.seal);
   if (token === null) {
     services.log.warn({ request_id }, 'no encryption key can unseal the stored token');
-    return { session: cleared(session), principal: nobody('stored_token_unreadable') };
+    return { session: clearCredential(session), principal: nobody('stored_token_unreadable') };
   }
   return {
     session,
@@ -178,7 +178,7 @@ function nobody(reason: NobodyReason) {
   return { person: null, reason } as const;
 }
 
-function cleared(session: Session): Session {
+function clearCredential(session: Session): Session {
   return session.metadata.jwt_context || session.credential_owner
     ? { ...session, metadata: {}, credential_owner: null }
     : session;

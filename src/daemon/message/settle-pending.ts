@@ -58,12 +58,12 @@ export const settlePending: Step<Turn, Settled> = {
       message.locale,
     );
     const says_more = message.confirm !== undefined && message.text !== '';
-    const added = { message: labelled(message, texts), says_more, texts };
+    const added = { message: addLabel(message, texts), says_more, texts };
     const earlier = mayAnswer(turn) ? settledBefore(turn) : [];
     if (earlier.length > 0) {
       line.reason = 'settled_before';
       const confirmed = earlier.filter(({ state }) => state !== 'declined');
-      const settlement = { ...answered(earlier, confirmed, turn, texts, services), resumed: true };
+      const settlement = { ...settleAnswer(earlier, confirmed, turn, texts, services), resumed: true };
       return { ...added, ...withSettlement(settlement, turn), open: null };
     }
     if (message.confirm === undefined && turn.begun.pending.length === 0)
@@ -93,7 +93,7 @@ const REASONS: Readonly<Record<AnswerVerdict, string>> = {
 };
 
 /** The message. For a button without a text, the text is the label of the button. */
-function labelled(message: Turn['message'], texts: LocalTexts): Turn['message'] {
+function addLabel(message: Turn['message'], texts: LocalTexts): Turn['message'] {
   const { confirm, text } = message;
   if (confirm === undefined || text !== '') return message;
   const label = texts.say(confirm.approve === false ? 'decline_button' : 'confirm_button');
@@ -210,7 +210,7 @@ async function settleAnswered(
   const count = actions.length === 1 ? {} : { actions: actions.length };
   line.detail = { tool: first.tool, action: toQuestionId(first), ...count };
   if (verdict === 'sign_in') return noticeOnly(texts.say('confirm_sign_in'));
-  const settlement = answered(actions, confirmed, turn, texts, services);
+  const settlement = settleAnswer(actions, confirmed, turn, texts, services);
   if (confirmed.length === 0)
     return (await answerQuestion(settlement, turn, services)) ? settlement : NO_ANSWER;
   if (confirmed.length < actions.length) line.detail.confirmed = confirmed.length;
@@ -257,7 +257,7 @@ function hasExpiredMeanwhile({ session }: Turn, { settings, clock }: Uses): bool
 }
 
 /** The settlement if the person has confirmed these actions of a question, and has declined the others. */
-function answered(
+function settleAnswer(
   actions: readonly Action[],
   confirmed: readonly Action[],
   { message: { text } }: Turn,

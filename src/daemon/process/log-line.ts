@@ -42,11 +42,11 @@ export function formatLogLine(
   const { width = Number.POSITIVE_INFINITY } = options;
   const shown = `${head}${rest && ` ${paint('gray', rest)}`}${words && `  ${words}`}`;
   if (stripVTControlCharacters(shown).length <= width) return `${shown}\n${describeError(err)}`;
-  const below = [...indented(rest, width).map((part) => paint('gray', part)), ...indented(words, width)];
+  const below = [...indentText(rest, width).map((part) => paint('gray', part)), ...indentText(words, width)];
   return `${[head, ...below].join('\n')}\n${describeError(err)}`;
 }
 
-function indented(text: string, width: number): string[] {
+function indentText(text: string, width: number): string[] {
   return text === '' ? [] : wrapText(text, width - 4).map((line) => `    ${line}`);
 }
 

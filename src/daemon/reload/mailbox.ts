@@ -36,7 +36,7 @@ export async function answerReloads({
       for (const reload_id of await reloads.open(replica_id)) {
         if (done.has(reload_id)) continue;
         done.add(reload_id);
-        const report = bounded(await reload('agentd reload'));
+        const report = limitReport(await reload('agentd reload'));
         await reloads.answer(reload_id, { replica_id, host: hostname(), pid: process.pid, report });
       }
     } catch (error) {
@@ -64,7 +64,7 @@ export async function answerReloads({
   };
 }
 
-function bounded(report: ReloadReport): ReloadReport {
+function limitReport(report: ReloadReport): ReloadReport {
   return {
     ...report,
     problems: report.problems.slice(0, LISTED_MAX),

@@ -40,7 +40,7 @@ export function replayTools(
       run.limit.throwIfEnded();
       const known = recordedCalls.next(tool.name, given)?.answer ?? null;
       const isLive = known === null && live_reads && tool.effect === 'read';
-      const answer = known ?? (isLive ? await tool.call(given) : unrecorded(tool));
+      const answer = known ?? (isLive ? await tool.call(given) : answerUnrecorded(tool));
       const from =
         known !== null ? 'recording' : isLive ? 'live' : tool.effect === 'write' ? 'held' : 'not_recorded';
       calls.push({ tool: tool.name, effect: tool.effect, args: parseArguments(given), answer, from });
@@ -74,7 +74,7 @@ export class RecordedCalls<Call extends { tool: string; args: unknown }> {
   }
 }
 
-function unrecorded({ effect, confirm }: AgentTool): ToolAnswer {
+function answerUnrecorded({ effect, confirm }: AgentTool): ToolAnswer {
   if (effect === 'read') return { ok: false, message: NOT_RECORDED };
   if (confirm === 'never')
     return { ok: false, message: 'The call was held: writes are not made when a run is replayed.' };

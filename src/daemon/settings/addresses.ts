@@ -98,12 +98,12 @@ function parseLogin(credentials: string): Login {
   const [user, password] =
     colon < 0 ? [credentials, ''] : [credentials.slice(0, colon), credentials.slice(colon + 1)];
   return {
-    ...(user !== '' && { username: decoded(user) }),
-    ...(password !== '' && { password: decoded(password) }),
+    ...(user !== '' && { username: decodePart(user) }),
+    ...(password !== '' && { password: decodePart(password) }),
   };
 }
 
-function decoded(text: string): string {
+function decodePart(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

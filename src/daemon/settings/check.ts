@@ -4,8 +4,8 @@ import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 import { createProblem, type SettingProblem } from './problem.ts';
 import type { KnownRecord } from './records/record.ts';
 import type { Settings } from './settings.ts';
-import { type ConfigLocation, type Given, given, type Sources, UNREADABLE } from './sources.ts';
-import { readValue, rightForm, SECRET_SHOWN, shown } from './value.ts';
+import { type ConfigLocation, findGiven, type Given, type Sources, UNREADABLE } from './sources.ts';
+import { readValue, rightForm, SECRET_SHOWN, show } from './value.ts';
 
 /** The effective value of one setting, and where it comes from. */
 export interface EffectiveSetting {
@@ -38,7 +38,7 @@ export function checkRecords(
 ): Checked {
   const problems: SettingProblem[] = [];
   const effective = records.map((record) => {
-    const came = given(sources, record.name);
+    const came = findGiven(sources, record.name);
     if (came === undefined) return byDefault(record, location);
     const { source } = came;
     if (came.value === UNREADABLE) return { record, value: undefined, source, shown: SECRET_SHOWN };
@@ -46,9 +46,9 @@ export function checkRecords(
     if (reading.ok) {
       const value = absolute(record, reading.value, location);
       const file = came.file === undefined ? {} : { file: came.file };
-      return { record, value, source, ...file, shown: shown(record, value) };
+      return { record, value, source, ...file, shown: show(record, value) };
     }
-    const asItCame = shown(record, came.value);
+    const asItCame = show(record, came.value);
     const { problem } = reading;
     problems.push({
       setting: record.name,
@@ -76,7 +76,7 @@ function rightWithExample(record: SettingRecord): string {
 
 function byDefault(record: SettingRecord, location: ConfigLocation): EffectiveSetting {
   const value = resolveDefault(record, location);
-  return { record, value, source: value === undefined ? 'unset' : 'default', shown: shown(record, value) };
+  return { record, value, source: value === undefined ? 'unset' : 'default', shown: show(record, value) };
 }
 
 function resolveDefault(record: SettingRecord, location: ConfigLocation): SettingValue | undefined {
@@ -155,7 +155,7 @@ export class Validation {
     const came = this.#came(name);
     this.problems.push({
       setting: name,
-      value: came === undefined || record === undefined ? null : shown(record, came.value),
+      value: came === undefined || record === undefined ? null : show(record, came.value),
       source: came?.source ?? null,
       problem,
       right,
@@ -173,6 +173,6 @@ export class Validation {
   }
 
   #came(name: string): Given | undefined {
-    return given(this.#sources, name);
+    return findGiven(this.#sources, name);
   }
 }

@@ -4,7 +4,7 @@ import { wrapText } from '../texts/printable.ts';
 import { type TextRecord, textRecords, WORD_CHARACTERS } from '../texts/text-records.ts';
 import { SERVER_RECORDS } from './records/server-records.ts';
 import { SETTINGS } from './settings.ts';
-import { rightForm, shown } from './value.ts';
+import { rightForm, show } from './value.ts';
 
 /** Settings that are listed together. */
 export interface SettingGroup {
@@ -50,7 +50,7 @@ export function settingReference(record: SettingRecord, width = Number.POSITIVE_
 function defaultInWords(record: SettingRecord): string {
   if (record.required) return 'required';
   if (record.default === undefined) return 'unset by default';
-  const text = shown({}, record.default);
+  const text = show({}, record.default);
   return text === '' ? 'empty by default' : `default ${text}`;
 }
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { SettingRecord } from '../../channel/index.ts';
 import { fileSetting } from '../../channel/setting.ts';
 import type { SettingProblem } from './problem.ts';
-import { given, isBlank, type Layer, type Sources, UNREADABLE } from './sources.ts';
+import { findGiven, isBlank, type Layer, type Sources, UNREADABLE } from './sources.ts';
 
 /** Maximum size of a file. A list of keys is far shorter. */
 const MAX_BYTES = 65_536;
@@ -45,7 +45,7 @@ export async function readSecretFiles(
       layer.values.set(name, UNREADABLE);
       layer.fromFile = new Map(layer.fromFile).set(name, resolve(folder, String(named).trim()));
       // A source with priority over this one sets the secret, so the file need not be readable.
-      if (given(resolved, name)?.layer !== layer) continue;
+      if (findGiven(resolved, name)?.layer !== layer) continue;
       const reading = await read(named, folder);
       if ('problem' in reading) problems.push({ ...createProblem(setting, layer, named), ...reading });
       else layer.values.set(name, reading.value);

@@ -138,7 +138,7 @@ export async function withoutEnvFile({ env, cwd, envFile }: ConfigLocation): Pro
  * The effective value for a name. An empty value counts as not given, because scripts and forms often set an
  * empty value instead of none.
  */
-export function given({ layers }: Sources, name: string): Given | undefined {
+export function findGiven({ layers }: Sources, name: string): Given | undefined {
   for (const layer of layers) {
     const value = layer.values.get(name);
     if (isBlank(value)) continue;

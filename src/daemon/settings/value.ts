@@ -156,7 +156,7 @@ const SHOWN_MAX = 200;
 export const SECRET_SHOWN = '[secret]';
 
 /** A value as people may see it, after validation or as it was given. Undefined is shown as `-`. */
-export function shown(
+export function show(
   record: Pick<SettingRecord, 'secret'>,
   value: SettingValue | undefined | unknown,
 ): string {
@@ -168,7 +168,7 @@ export function shown(
       : Array.isArray(value) && value.every((item) => typeof item === 'string')
         ? value.join(',')
         : JSON.stringify(value);
-  return bounded(withoutSecrets(text));
+  return cutShown(withoutSecrets(text));
 }
 
 /**
@@ -181,7 +181,7 @@ export function withoutSecrets(text: string): string {
     .replace(/-----BEGIN [A-Z ]*PRIVATE KEY-----.*/s, SECRET_SHOWN);
 }
 
-function bounded(text: string): string {
+function cutShown(text: string): string {
   const characters = [...text];
   return characters.length > SHOWN_MAX ? `${characters.slice(0, SHOWN_MAX).join('')}…` : text;
 }

@@ -185,7 +185,7 @@ function keep(tx: Tx, recording: NewRecording, bounds: RecordingBounds): Recordi
     expires_at: tx.now + (provisional ? UNMARKED_MS : bounds.traceRetentionMs),
   };
   putRecording(tx, head, content);
-  putSlices(tx, counted(slices, head, bytes, bounds));
+  putSlices(tx, countSlices(slices, head, bytes, bounds));
   return 'kept';
 }
 
@@ -222,7 +222,7 @@ function putSlices(tx: Tx, slices: readonly Slice[]): void {
 }
 
 /** The slices after a recording was added, or deleted if `bytes` is negative. */
-function counted(
+function countSlices(
   slices: readonly Slice[],
   { slice: from, provisional }: Pick<Head, 'slice' | 'provisional'>,
   bytes: number,
@@ -291,8 +291,8 @@ function mark(tx: Tx, turn_id: string, bounds: RecordingBounds): boolean {
     expires_at: head.recorded_at + bounds.traceRetentionMs,
   };
   putRecording(tx, marked, stored.content);
-  const slices = counted(liveSlices(tx, bounds), head, -head.bytes, bounds);
-  putSlices(tx, counted(slices, marked, head.bytes, bounds));
+  const slices = countSlices(liveSlices(tx, bounds), head, -head.bytes, bounds);
+  putSlices(tx, countSlices(slices, marked, head.bytes, bounds));
   return true;
 }
 

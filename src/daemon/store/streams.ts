@@ -291,7 +291,7 @@ export function appendEvents(tx: Tx, stream_id: string, events: readonly StreamE
   const record = { ...stored.record, last_event: last.id };
   const isEnd = last.event === 'stream_complete' || last.event === 'error';
   if (isEnd)
-    putStream(tx, { record: ended(tx, record, last), claim: null, expires_at: tx.now + record.ttl_ms });
+    putStream(tx, { record: endRecord(tx, record, last), claim: null, expires_at: tx.now + record.ttl_ms });
   else putStream(tx, { ...stored, record });
   tx.tell(channelName(stream_id), 'events', events);
 }
@@ -308,7 +308,7 @@ function expectNext(tx: Tx, stream_id: string, events: readonly StreamEvent[]): 
 }
 
 /** After a failure, the client can send the message again with the same key. */
-function ended(tx: Tx, record: StreamRecord, { event }: StreamEvent): StreamRecord {
+function endRecord(tx: Tx, record: StreamRecord, { event }: StreamEvent): StreamRecord {
   const { idempotency_key } = record;
   if (event === 'error' && idempotency_key !== null) tx.delete(STREAM_KEY, idempotency_key);
   return {

@@ -4,7 +4,7 @@ import type { StreamClaim } from '../store/claims/claims.ts';
 import type { TurnChanges } from '../store/sessions/turns.ts';
 import type { StreamStore } from '../store/streams.ts';
 import type { AlarmClock } from '../time/clock.ts';
-import { numbered, type StreamEventData } from './events.ts';
+import { numberEvent, type StreamEventData } from './events.ts';
 
 interface EventWriterParts {
   streams: Pick<StreamStore, 'append' | 'find' | 'gather_ms'>;
@@ -143,7 +143,7 @@ export class EventWriter {
   }
 
   #numbered(events: readonly StreamEventData[]): StreamEvent[] {
-    return events.map((event, index) => numbered(event, this.#stored + 1 + index));
+    return events.map((event, index) => numberEvent(event, this.#stored + 1 + index));
   }
 }
 

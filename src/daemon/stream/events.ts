@@ -37,7 +37,7 @@ export const INTERRUPTED: StreamEventData = {
 };
 
 /** An event with its number, as it is stored and read. Its data is converted to JSON once for all readers. */
-export function numbered({ event, data }: StreamEventData, id: number): StreamEvent {
+export function numberEvent({ event, data }: StreamEventData, id: number): StreamEvent {
   return { id, event, data: JSON.stringify(data) };
 }
 

@@ -16,7 +16,7 @@ import {
   findStream,
   refuseForeignPage,
 } from './admit-reader.ts';
-import { numbered, started } from './events.ts';
+import { numberEvent, started } from './events.ts';
 import { runStream } from './run-stream.ts';
 import { StopRequest } from './stop-stream.ts';
 import type { StreamServices } from './stream-services.ts';
@@ -117,7 +117,7 @@ async function begin(
  */
 function firstEvents({ stream_id, idempotency_key, start }: StreamRecord): StreamEvent[] {
   if (!start.session_is_generated || idempotency_key !== null) return [];
-  return [numbered(started({ stream_id, session_id: start.session_id }), 1)];
+  return [numberEvent(started({ stream_id, session_id: start.session_id }), 1)];
 }
 
 async function answeredElsewhere(

@@ -69,16 +69,16 @@ function toDetails({ step, detail = {} }: TraceLine): Attributes {
     case 'tool':
       return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': limitText(detail.tool) };
     case 'credentials':
-      return given({ 'agentd.credentials': detail.credentials, 'agentd.policy': detail.policy });
+      return omitAbsent({ 'agentd.credentials': detail.credentials, 'agentd.policy': detail.policy });
     case 'downstream':
-      return given({
+      return omitAbsent({
         'http.request.method': detail.method,
         'http.response.status_code': detail.status,
         'agentd.source': detail.source,
         'agentd.credentials': detail.credentials,
       });
     case 'model':
-      return given({
+      return omitAbsent({
         'gen_ai.operation.name': detail.model === undefined ? undefined : 'chat',
         'gen_ai.request.model': detail.model,
         'gen_ai.usage.input_tokens': detail.input_tokens,
@@ -97,7 +97,7 @@ function toErrorType({ step, reason, detail = {} }: TraceLine): string {
   return reason === undefined ? '_OTHER' : toWord(reason);
 }
 
-function given(values: Readonly<Record<string, string | number | boolean | undefined>>): Attributes {
+function omitAbsent(values: Readonly<Record<string, string | number | boolean | undefined>>): Attributes {
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, typeof value === 'string' ? limitText(value) : value]],

@@ -45,7 +45,7 @@ function readOutcome(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max
     }
     case 'input_required':
       return {
-        ...needed(tool, sent.needs, opened, mask),
+        ...refuseNeeds(tool, sent.needs, opened, mask),
         written: { state: 'failed', status: null },
       };
     case 'answered': {
@@ -59,14 +59,14 @@ function readOutcome(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max
         },
         // A module returns no status, but the client knows the status of the last answer.
         written: { state: 'done', status: status ?? opened.status },
-        ...(needs.length === 0 ? {} : { pages: needed(tool, needs, opened, mask).pages }),
+        ...(needs.length === 0 ? {} : { pages: refuseNeeds(tool, needs, opened, mask).pages }),
       };
     }
   }
 }
 
 /** The refusal of a call for which the server needs something from the person first. */
-function needed(tool: Tool, needs: readonly Need[], opened: CallClient, mask: Mask) {
+function refuseNeeds(tool: Tool, needs: readonly Need[], opened: CallClient, mask: Mask) {
   const { usedDefault, client } = opened;
   const isPersonal = client.credentials === 'user' || client.credentials === 'exchange';
   const told = usedDefault && tool.public !== 'all' ? 'something else first' : needsInWords(needs, mask);

@@ -8,7 +8,7 @@ export function digestDefinition({
   description,
   parameters,
 }: Pick<Tool, 'name' | 'description' | 'parameters'>): string {
-  return hashed([name, description, canonicalJson(parameters)]);
+  return hashParts([name, description, canonicalJson(parameters)]);
 }
 
 const records = new WeakMap<Tool, string>();
@@ -22,7 +22,7 @@ export function digestRecord(tool: Tool): string {
   if (known !== undefined) return known;
   const { public: shown, bind, hide, idempotent, timeout_ms, digest: definition, source } = tool;
   const { name, title, description, parameters, effect, credentials, confirm, summary, confirm_label } = tool;
-  const digest = hashed([
+  const digest = hashParts([
     canonicalJson({
       name,
       title,
@@ -40,6 +40,6 @@ export function digestRecord(tool: Tool): string {
   return digest;
 }
 
-function hashed(parts: readonly string[]): string {
+function hashParts(parts: readonly string[]): string {
   return hash('sha256', JSON.stringify(parts), 'hex');
 }

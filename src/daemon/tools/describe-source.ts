@@ -16,13 +16,13 @@ export function describeSource(entry: SourceEntry, api_base_url: string | undefi
     return ownSource(entry.module, 'module', target);
   }
   const target = toTarget(entry, api_base_url);
-  return frozen({
+  return freeze({
     name: entry.name,
     kind: entry.kind,
     origin: toOrigin(target),
     target,
     foreign: target?.is_api !== true,
-    secrets: frozen([...Object.entries(target?.headers ?? {}).flatMap(secretsOf), ...(entry.secrets ?? [])]),
+    secrets: freeze([...Object.entries(target?.headers ?? {}).flatMap(secretsOf), ...(entry.secrets ?? [])]),
   });
 }
 
@@ -39,7 +39,7 @@ export function builtInSource(api_base_url: string | undefined): ToolSourceInfo 
 }
 
 function ownSource(name: string, kind: 'built-in' | 'module', target: SourceTarget | null): ToolSourceInfo {
-  return frozen({ name, kind, origin: toOrigin(target), target, foreign: false, secrets: frozen([]) });
+  return freeze({ name, kind, origin: toOrigin(target), target, foreign: false, secrets: freeze([]) });
 }
 
 /** The business API itself. */
@@ -48,12 +48,12 @@ function apiTarget(
   credential: CredentialForm = BEARER,
 ): SourceTarget | null {
   if (api_base_url === undefined) return null;
-  return frozen({
+  return freeze({
     base_url: api_base_url,
     is_api: true,
     may_see_user_token: true,
-    credential: frozen({ ...credential }),
-    headers: frozen({}),
+    credential: freeze({ ...credential }),
+    headers: freeze({}),
     exchange: null,
   });
 }
@@ -63,13 +63,13 @@ function toTarget(entry: OpenApiEntry | McpEntry, api_base_url: string | undefin
   if (base_url === null) return null;
   const is_api = api_base_url !== undefined && new URL(base_url).origin === new URL(api_base_url).origin;
   const { exchange } = entry;
-  return frozen({
+  return freeze({
     base_url,
     is_api,
     may_see_user_token:
       is_api || (isSecureAddress(base_url) && [entry.credentials, ...listPolicies(entry)].some(namesUser)),
-    credential: frozen({ ...(entry.credential ?? BEARER) }),
-    headers: frozen(
+    credential: freeze({ ...(entry.credential ?? BEARER) }),
+    headers: freeze(
       Object.fromEntries(
         Object.entries(entry.headers)
           .filter(([name]) => !isForListing(name, entry))
@@ -79,7 +79,7 @@ function toTarget(entry: OpenApiEntry | McpEntry, api_base_url: string | undefin
     exchange:
       exchange === undefined
         ? null
-        : frozen({ ...exchange, client_secret: new Secret(exchange.client_secret) }),
+        : freeze({ ...exchange, client_secret: new Secret(exchange.client_secret) }),
   });
 }
 
@@ -111,7 +111,7 @@ function toOrigin(target: SourceTarget | null): string | null {
   return target === null ? null : new URL(target.base_url).origin;
 }
 
-function frozen<T extends object>(value: T): Readonly<T> {
+function freeze<T extends object>(value: T): Readonly<T> {
   return Object.freeze(value);
 }
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { given, readSources } from '../../../src/daemon/settings/sources.ts';
+import { findGiven, readSources } from '../../../src/daemon/settings/sources.ts';
 import { placeWith } from './place.ts';
 
 async function givenIn(place: Parameters<typeof readSources>[0], name: string) {
   const sources = await readSources(place);
   expect(sources.problems).toEqual([]);
-  const came = given(sources, name);
+  const came = findGiven(sources, name);
   return came && [came.value, came.layer.source];
 }
 

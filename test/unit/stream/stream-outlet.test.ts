@@ -3,7 +3,7 @@ import { AgentdError } from '../../../src/daemon/errors.ts';
 import type { CompleteReply } from '../../../src/daemon/message/outlet.ts';
 import type { StreamClaim } from '../../../src/daemon/store/claims/claims.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
-import { numbered, started } from '../../../src/daemon/stream/events.ts';
+import { numberEvent, started } from '../../../src/daemon/stream/events.ts';
 import { StopRequest } from '../../../src/daemon/stream/stop-stream.ts';
 import { StreamOutlet } from '../../../src/daemon/stream/stream-outlet.ts';
 import { aStream } from '../../contract/fixtures.ts';
@@ -68,7 +68,7 @@ describe('the outlet of a stream', () => {
 
   it('continues after the first event, which was stored with the claim, and does not store that event again', async () => {
     const { streams } = world.store;
-    const first = numbered(started({ stream_id: 'begun', session_id: 's' }), 1);
+    const first = numberEvent(started({ stream_id: 'begun', session_id: 's' }), 1);
     await streams.create(aStream({ stream_id: 'begun' }));
     const held = (await streams.claim('begun', { owner: null, reader: null }, [first])) as StreamClaim;
     const begun = new StreamOutlet({

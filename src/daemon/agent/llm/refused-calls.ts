@@ -21,14 +21,14 @@ const SDK_WORDS: readonly [RegExp, (found: RegExpMatchArray) => string][] = [
 export function rewordRefusedCalls(messages: ModelMessage[]): ModelMessage[] {
   return messages.map((message) =>
     message.role === 'tool'
-      ? { ...message, content: message.content.map((part) => reworded(part)) }
+      ? { ...message, content: message.content.map((part) => rewordPart(part)) }
       : message,
   );
 }
 
 type ToolPart = Extract<ModelMessage, { role: 'tool' }>['content'][number];
 
-function reworded(part: ToolPart): ToolPart {
+function rewordPart(part: ToolPart): ToolPart {
   if (part.type !== 'tool-result' || part.output.type !== 'error-text') return part;
   const { value } = part.output;
   for (const [pattern, words] of SDK_WORDS) {

@@ -53,14 +53,14 @@ function buildInstructions({ max_characters }: SummaryRequest): string {
 }
 
 function renderConversation({ summary, exchanges }: SummaryRequest, tokens: number): string {
-  const shown = fittingExchanges(exchanges.map(shortened), tokens);
+  const shown = fittingExchanges(exchanges.map(shortenExchange), tokens);
   const before = summary === null ? [] : [fencedJson({ summary_of_what_came_before: summary })];
   return maskTokens(['<conversation>', ...before, ...shown.map(fencedJson), '</conversation>'].join('\n'));
 }
 
 type Shown = Pick<PastExchange, 'user' | 'reply' | 'calls'>;
 
-function shortened({ user, reply, calls }: PastExchange): Shown {
+function shortenExchange({ user, reply, calls }: PastExchange): Shown {
   const told = { user: cutText(user, TEXT_MAX), reply: cutText(reply, TEXT_MAX) };
   return { ...told, ...(calls === undefined ? {} : { calls }) };
 }

@@ -122,7 +122,7 @@ export class KeptCalls {
   add({ tool, args, answer }: MadeCall): void {
     if (tool.effect === 'write' && answer.ok) this.#hasWritten = true;
     if (!isKept(tool)) return;
-    const call = shortened(tool, args, answer, this.#room);
+    const call = shortenCall(tool, args, answer, this.#room);
     const bytes = Buffer.byteLength(JSON.stringify(call));
     if (bytes > this.#room) return;
     this.#room -= bytes;
@@ -140,7 +140,7 @@ function isKept({ source, credentials }: Tool): boolean {
 }
 
 /** @param room the size that the call should have at most, in bytes of JSON. */
-function shortened(tool: Tool, args: unknown, answer: ToolAnswer, room: number): PastCall {
+function shortenCall(tool: Tool, args: unknown, answer: ToolAnswer, room: number): PastCall {
   const given = truncateResult(args ?? {}, maskTokens, Math.min(ARGUMENTS_BYTES, room / 4));
   const besides = Buffer.byteLength(JSON.stringify([tool.name, given])) + MEMBERS_BYTES;
   const max_bytes = Math.min(ANSWER_BYTES, room - besides);

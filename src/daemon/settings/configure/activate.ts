@@ -34,7 +34,7 @@ export function activate(
   const channels =
     platforms === null
       ? configured.filter((channel) => isDetected(channel, problems))
-      : listed(configured, loaded, platforms, problems);
+      : selectListed(configured, loaded, platforms, problems);
   for (const { plugin } of channels) {
     for (const record of plugin.settings) {
       if (record.required && !given(record.name) && values.get(record.name) === undefined) {
@@ -80,7 +80,7 @@ function halfConfigured({ name, settings }: ChannelPlugin, given: (name: string)
   ];
 }
 
-function listed(
+function selectListed(
   configured: readonly ConfiguredChannel[],
   { byItem, refused }: LoadedPlugins,
   { items, source }: { items: readonly string[]; source: string },

@@ -4,7 +4,7 @@ import type { DocumentPath } from '../../syntax/yaml-lines.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
 import type { StructuredValue } from '../sources.ts';
-import { shown } from '../value.ts';
+import { show } from '../value.ts';
 
 /** A value below a structured key of the configuration file. It knows its name and its line, and reports problems. */
 export class ConfigNode {
@@ -59,7 +59,7 @@ export class ConfigNode {
   /** Reports a problem with the value. Not for values that may be secrets. */
   refuseValue(problem: string, right: string): undefined {
     const { setting, source } = this;
-    this.#problems.push({ setting, value: shown({}, this.value), source, problem, right });
+    this.#problems.push({ setting, value: show({}, this.value), source, problem, right });
   }
 
   child(key: string | number): ConfigNode {

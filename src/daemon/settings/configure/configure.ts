@@ -10,7 +10,7 @@ import { ConfigurationError, type SettingProblem } from '../problem.ts';
 import type { Need } from '../records/record.ts';
 import { fileSettings, looseFileWarnings, readSecretFiles } from '../secret-files.ts';
 import { SETTINGS, type Settings } from '../settings.ts';
-import { type ConfigLocation, given, isBlank, readSources, type Sources } from '../sources.ts';
+import { type ConfigLocation, findGiven, isBlank, readSources, type Sources } from '../sources.ts';
 import { readValue } from '../value.ts';
 import { activate } from './activate.ts';
 import { readAgentEntries } from './agent-entries.ts';
@@ -101,7 +101,7 @@ export async function environmentAt(location: ConfigLocation): Promise<string> {
  */
 export async function isDaemonAt(location: ConfigLocation): Promise<boolean> {
   const sources = await readSources(location);
-  return GUARDED.includes(readEnvironment(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
+  return GUARDED.includes(readEnvironment(sources)) || findGiven(sources, 'JWT_ALGORITHM') !== undefined;
 }
 
 /**
@@ -155,7 +155,7 @@ export async function inspectConfiguration(
     loaded,
     checked.effective,
     platforms,
-    (name) => given(sources, name) !== undefined,
+    (name) => findGiven(sources, name) !== undefined,
   );
 
   const { effective, ...compared } = running
@@ -291,7 +291,7 @@ export function toSettings(effective: readonly EffectiveSetting[]): Settings {
  */
 function readPlatforms(sources: Sources, { cwd }: ConfigLocation) {
   const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
-  const set = given(sources, 'MESSAGING_PLATFORMS');
+  const set = findGiven(sources, 'MESSAGING_PLATFORMS');
   const reading = record && set ? readValue(record, set.value) : undefined;
   if (!set || !reading?.ok || !Array.isArray(reading.value)) return null;
   const folder = set.layer.kind === 'file' ? sources.folder : cwd;

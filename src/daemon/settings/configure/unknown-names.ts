@@ -2,7 +2,7 @@ import { RESERVED_CHANNEL_NAMES } from '../../../../plugins/names.ts';
 import { settingPrefix } from '../../../channel/check-plugin.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
-import { given, isBlank, type Layer, type Sources } from '../sources.ts';
+import { findGiven, isBlank, type Layer, type Sources } from '../sources.ts';
 import { readValue } from '../value.ts';
 
 /**
@@ -128,7 +128,7 @@ function likely(name: string, known: readonly string[], sources: Sources): strin
   const near = nearest(name, known, 2);
   if (near === undefined || near.name.length < SHORTEST_GUESS) return undefined;
   if (near.distance > 1 && near.name.length < LONG_NAME) return undefined;
-  return given(sources, near.name) === undefined ? near.name : undefined;
+  return findGiven(sources, near.name) === undefined ? near.name : undefined;
 }
 
 /** The value of an unknown name is not shown, since it may be a misspelled secret. */

@@ -35,7 +35,7 @@ const SEEN_MAX = 20;
 export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRetentionMs: number): void {
   const [first] = added;
   if (first === undefined) return;
-  for (const stored of waiting(tx, pendingIn(first.session_tag)))
+  for (const stored of listWaiting(tx, pendingIn(first.session_tag)))
     if (stored.action.principal === first.principal) withdraw(tx, stored);
   for (const { asked_by, answer_ms, unasked_ms, ...action } of added)
     tx.put(ACTION, action.action_id, {
@@ -64,7 +64,7 @@ export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRe
  * expired question to the same person is no longer the end of the newest reply.
  */
 export function noteReply(tx: Tx, session_tag: string, reply: ReplyToAsked): void {
-  for (const stored of indexed(tx, pendingIn(session_tag))) {
+  for (const stored of readIndex(tx, pendingIn(session_tag))) {
     if (stored.action.principal !== reply.principal) continue;
     const question_id = toQuestionId(stored.action);
     if (!isPending(stored.action, tx.now)) expire(tx, stored);
@@ -76,7 +76,7 @@ export function noteReply(tx: Tx, session_tag: string, reply: ReplyToAsked): voi
 function noteOpen(tx: Tx, stored: StoredAction, { sent_by, repeats }: ReplyToAsked, asks: boolean): void {
   const { unsent_replies = [] } = stored;
   const counted = asks && repeats?.counts === true ? { repeats: (stored.action.repeats ?? 0) + 1 } : {};
-  if (sent_by === null) change(tx, stored, { ...counted, ...seen(tx, stored, asks) });
+  if (sent_by === null) change(tx, stored, { ...counted, ...addSeenReply(tx, stored, asks) });
   else
     put(tx, stored, {
       action: { ...stored.action, ...counted },
@@ -86,14 +86,14 @@ function noteOpen(tx: Tx, stored: StoredAction, { sent_by, repeats }: ReplyToAsk
 
 /** Records that the reply of this inbox message was sent, and with it the question at its end, if it has one. */
 export function noteAsked(tx: Tx, message_id: string): void {
-  for (const stored of waiting(tx, askedBy(message_id))) {
+  for (const stored of listWaiting(tx, askedBy(message_id))) {
     const { action, unsent_replies = [] } = stored;
     const asks = unsent_replies.some((one) => one.asks && one.message_id === message_id);
     const isFirst = asks && action.asked_at === null;
     put(tx, stored, {
       action: {
         ...action,
-        ...seen(tx, stored, asks),
+        ...addSeenReply(tx, stored, asks),
         ...(isFirst ? { asked_at: tx.now, expires_at: tx.now + stored.answer_ms } : {}),
       },
       unsent_replies: unsent_replies.filter((one) => one.message_id !== message_id),
@@ -105,15 +105,15 @@ export function noteAsked(tx: Tx, message_id: string): void {
 export function noteNotice(tx: Tx, session_id: string, user_id: string): void {
   const found = findSession(tx, session_id);
   if (found === null) return;
-  for (const stored of waiting(tx, pendingIn(sessionTag(found.session))))
-    if (stored.action.user_id === user_id) change(tx, stored, seen(tx, stored, false));
+  for (const stored of listWaiting(tx, pendingIn(sessionTag(found.session))))
+    if (stored.action.user_id === user_id) change(tx, stored, addSeenReply(tx, stored, false));
 }
 
 /**
  * Records that the reply of this message will not be sent. Withdraws the actions whose question was in no other reply.
  */
 export function dropUnasked(tx: Tx, message_id: string): void {
-  for (const stored of waiting(tx, askedBy(message_id))) {
+  for (const stored of listWaiting(tx, askedBy(message_id))) {
     const unsent_replies = (stored.unsent_replies ?? []).filter((one) => one.message_id !== message_id);
     const isAskedElsewhere = stored.action.asked_at !== null || unsent_replies.some(({ asks }) => asks);
     if (isAskedElsewhere) put(tx, stored, { unsent_replies });
@@ -122,7 +122,7 @@ export function dropUnasked(tx: Tx, message_id: string): void {
 }
 
 /** The replies after one more has left. */
-function seen(tx: Tx, { action }: StoredAction, asks: boolean): Pick<Action, 'seen_replies'> {
+function addSeenReply(tx: Tx, { action }: StoredAction, asks: boolean): Pick<Action, 'seen_replies'> {
   const { seen_replies: before = [] } = action;
   if (before.at(-1)?.asks === asks) return {};
   return { seen_replies: [...before, { at: tx.now, asks }].slice(-SEEN_MAX) };
@@ -154,28 +154,28 @@ export async function endUnsent(kernel: Kernel): Promise<void> {
 
 /** The pending actions of a person in every tenant. @param person `byPerson` */
 export function pendingActionsFor(tx: Tx, person: string): Action[] {
-  return waiting(tx, pendingFor(person)).map(({ action }) => action);
+  return listWaiting(tx, pendingFor(person)).map(({ action }) => action);
 }
 
 /** The actions of a session whose question has expired, and is still the end of the newest reply to its person. */
 export function lapsedActionsIn(tx: Tx, session_tag: string): Action[] {
-  return indexed(tx, pendingIn(session_tag))
+  return readIndex(tx, pendingIn(session_tag))
     .map(({ action }) => action)
     .filter((action) => !isPending(action, tx.now));
 }
 
 /** `ActionStore.pendingIn`. */
 export function pendingActionsIn(tx: Tx, session_tag: string): Action[] {
-  const found = waiting(tx, pendingIn(session_tag)).map(({ action }) => action);
+  const found = listWaiting(tx, pendingIn(session_tag)).map(({ action }) => action);
   return found.length > 0 && findSession(tx, session_tag) !== null ? found : [];
 }
 
 /** The actions of an index of pending ones that have not expired. */
-function waiting(tx: Tx, index: string): StoredAction[] {
-  return indexed(tx, index).filter(({ action }) => isPending(action, tx.now));
+function listWaiting(tx: Tx, index: string): StoredAction[] {
+  return readIndex(tx, index).filter(({ action }) => isPending(action, tx.now));
 }
 
-function indexed(tx: Tx, index: string): StoredAction[] {
+function readIndex(tx: Tx, index: string): StoredAction[] {
   return tx.first(ACTION, index, READ_MAX).map(({ doc }) => doc);
 }
 
@@ -190,10 +190,10 @@ function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
     return stored !== null && isPending(stored.action, tx.now) ? [stored] : [];
   }
   if ('session_tag' in of)
-    return waiting(tx, pendingIn(of.session_tag)).filter(
+    return listWaiting(tx, pendingIn(of.session_tag)).filter(
       ({ action: { person } }) => of.of === undefined || person === of.of,
     );
-  return waiting(tx, pendingOf(of.platform, of.user_id)).filter(
+  return listWaiting(tx, pendingOf(of.platform, of.user_id)).filter(
     ({ action: { person } }) => person === null || person !== of.keep,
   );
 }

@@ -140,7 +140,7 @@ export function linkRenewalStore(kernel: Kernel): LinkRenewalStore {
     refused: step((tx) => tx.get(REFUSAL, CLIENT)),
     find: step((tx, key) => {
       const [link, renewal] = [tx.get(LINK, key), tx.get(LINK_RENEWAL, key)];
-      return link !== null && isAbout(renewal, link) ? shown(renewal, tx.now) : null;
+      return link !== null && isAbout(renewal, link) ? toRenewal(renewal, tx.now) : null;
     }),
   };
 }
@@ -155,11 +155,11 @@ export function meetLink(
   if (!isAbout(found, link)) {
     const made = newRenewal(tx, link, token, life, link.made_at ?? tx.now);
     tx.put(LINK_RENEWAL, key, made);
-    return shown(made, tx.now);
+    return toRenewal(made, tx.now);
   }
   if (found.isIdle || found.used_at <= tx.now - USED_WITHIN_MS)
     tx.put(LINK_RENEWAL, key, { ...found, used_at: tx.now, isIdle: false });
-  return shown(found, tx.now);
+  return toRenewal(found, tx.now);
 }
 
 function take(tx: Tx, key: string, lease_ms: number): RenewalClaim | null {
@@ -248,7 +248,7 @@ function isDue({ isOver, due_at, ends_at }: StoredRenewal, now: number): boolean
   return !isOver && due_at <= now && ends_at > now;
 }
 
-function shown(renewal: StoredRenewal, now: number): Renewal {
+function toRenewal(renewal: StoredRenewal, now: number): Renewal {
   const { due_at, renewed_at, failed, failures, isOver } = renewal;
   return { isDue: isDue(renewal, now), due_at, renewed_at, failed, failures, isOver };
 }

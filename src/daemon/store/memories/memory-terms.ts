@@ -29,7 +29,7 @@ const SHORT_WORD = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{3}$/u
  */
 export function extractTerms(text: string): string[] {
   const words = (text.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? segments(word) : [word]));
-  return [...new Set(words.map(folded).filter((term) => term !== ''))];
+  return [...new Set(words.map(foldWord).filter((term) => term !== ''))];
 }
 
 /** The words of a query, in the form in which a search compares them. */
@@ -56,7 +56,7 @@ function segments(word: string): string[] {
     .map(({ segment }) => segment);
 }
 
-function folded(word: string): string {
+function foldWord(word: string): string {
   const plain = word.normalize('NFKD').replace(/[^\p{L}\p{N}]/gu, '');
   return [
     ...plain

@@ -45,7 +45,7 @@ export function createGetUser(source: ToolSourceInfo, publicFields: readonly str
         return refuseToSend('invalid_arguments', 'That is not an e-mail address.');
       const email = asked || (client.credentials === 'user' ? (person?.email ?? '') : '');
       if (email === '')
-        return looked({ sign_in_needed: true, message: 'Sign-in is needed to know who is asking.' });
+        return toLookUp({ sign_in_needed: true, message: 'Sign-in is needed to know who is asking.' });
       const answer = await client.request({ method: 'GET', path: '/users', query: [['userEmail', email]] });
       const used = answer.outcome === 'answered' ? answer.credentials : client.credentials;
       return used === 'user' ? asUser(answer, email) : asStranger(answer, email, publicFields);
@@ -58,10 +58,10 @@ function asUser(answer: ToolResponse, email: string): Sent {
   const { status, body } = answer;
   if (status === 403) return refuseToSend('http_403', 'The business system does not allow this look-up.');
   if (status >= 300 && status !== 404) return failure(answer);
-  const users = status === 404 ? [] : matching(readUsers(body), email);
+  const users = status === 404 ? [] : selectMatching(readUsers(body), email);
   const [user] = users;
-  if (!user) return looked({ found: false, message: 'The business system shows no such user.' });
-  return looked(users.length === 1 ? { user } : { users: users.slice(0, MAX_USERS) });
+  if (!user) return toLookUp({ found: false, message: 'The business system shows no such user.' });
+  return toLookUp(users.length === 1 ? { user } : { users: users.slice(0, MAX_USERS) });
 }
 
 /**
@@ -71,15 +71,15 @@ function asUser(answer: ToolResponse, email: string): Sent {
 function asStranger(answer: ToolResponse, email: string, publicFields: readonly string[]): Sent {
   if (isOutage(answer)) return failure(answer);
   const users =
-    answer.outcome === 'answered' && answer.status < 300 ? matching(readUsers(answer.body), email) : [];
+    answer.outcome === 'answered' && answer.status < 300 ? selectMatching(readUsers(answer.body), email) : [];
   // A single entry may still be a different person.
   const [user] =
     users.length === 1 && (users[0]?.email === undefined || hasEmail(users[0], email)) ? users : [];
   const shown = user === undefined ? {} : pick(user, publicFields);
   const message =
     'Personal data needs sign-in. Without it, the answer does not even show whether such a person exists.';
-  if (Object.keys(shown).length === 0) return looked({ sign_in_needed: true, message });
-  return looked({
+  if (Object.keys(shown).length === 0) return toLookUp({ sign_in_needed: true, message });
+  return toLookUp({
     sign_in_needed: true,
     message: 'These are public fields; the rest needs sign-in.',
     user: shown,
@@ -105,7 +105,7 @@ function failure(answer: ToolResponse): Sent {
 }
 
 /** The result of a look-up, which the agent gets instead of the HTTP status. */
-function looked(result: UserLookUp): Sent {
+function toLookUp(result: UserLookUp): Sent {
   return { outcome: 'answered', status: null, result };
 }
 
@@ -122,7 +122,7 @@ function readUsers(body: unknown): Fields[] {
  * Only the user with exactly this address, if there is one; otherwise all users. Some APIs ignore the filter or match
  * parts of the address.
  */
-function matching(users: Fields[], email: string): Fields[] {
+function selectMatching(users: Fields[], email: string): Fields[] {
   const exact = users.find((user) => hasEmail(user, email));
   return exact ? [exact] : users;
 }

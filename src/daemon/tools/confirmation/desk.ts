@@ -103,13 +103,13 @@ export class ConfirmationDesk {
   async ask({ tool, args }: CompleteCall): Promise<AskOutcome> {
     const { confirmer } = this.#turn;
     if (confirmer === null)
-      return refused(
+      return refuse(
         'sign_in_needed',
         'This was not done: it needs a confirmation, and the person must sign in first to give it. Tell them so.',
       );
     const key = canonicalJson([tool.name, args]);
     if (this.#declined.has(key) || this.#turn.declined_tools.includes(tool.name))
-      return refused(
+      return refuse(
         'declined_before',
         'This was not done, and the person is not asked about it: they have just declined it. Ask them in words whether they want something else.',
       );
@@ -117,15 +117,15 @@ export class ConfirmationDesk {
     if (this.#waiting.has(key)) return { outcome: 'waits', replaces };
     const question = buildQuestion(tool, args);
     if (question === null)
-      return refused(
+      return refuse(
         'question_too_long',
         `This was not done: the person would be shown more than ${QUESTION_MAX} characters. Use shorter arguments.`,
       );
     const shown = plainQuestion([question]);
     if (maskTokens(shown) !== shown)
-      return refused('token_in_arguments', 'This was not done: an argument has the form of an access token.');
+      return refuse('token_in_arguments', 'This was not done: an argument has the form of an access token.');
     if (!this.#fits(question))
-      return refused(
+      return refuse(
         'question_full',
         'This was not done: the person is asked about the earlier calls first, and this call does not fit into that question. Make it again when they have answered.',
       );
@@ -169,6 +169,6 @@ function storedCall(action: Action, seal: Seal): string | null {
   return args === null ? null : canonicalJson([action.tool, JSON.parse(args)]);
 }
 
-function refused(reason: string, message: string): AskOutcome {
+function refuse(reason: string, message: string): AskOutcome {
   return { outcome: 'refused', reason, message };
 }

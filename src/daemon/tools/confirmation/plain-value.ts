@@ -37,17 +37,17 @@ const HOSTS: readonly RegExp[] = [
  * `"5"` and `5` differ; all other values are JSON. Nothing is shortened.
  */
 export function shownValue(value: unknown): string {
-  return typeof value === 'string' ? quoted(value) : visible(JSON.stringify(value));
+  return typeof value === 'string' ? quoteText(value) : visible(JSON.stringify(value));
 }
 
 /** A text in quotes. Quotes and backslashes are escaped, so that no text can end its own quotes. */
-function quoted(text: string): string {
+function quoteText(text: string): string {
   return `"${visible(text.replace(/["\\]/g, '\\$&'))}"`;
 }
 
 /** The name of an argument. A model chooses the names of members of a free-form object. */
 export function shownName(name: string): string {
-  return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name);
+  return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoteText(name);
 }
 
 /**
@@ -55,7 +55,7 @@ export function shownName(name: string): string {
  * that look like Latin letters.
  */
 export function visible(text: string): string {
-  return HOSTS.reduce((shown, host) => shown.replace(host, asciiHost), text).replace(HIDDEN, escaped);
+  return HOSTS.reduce((shown, host) => shown.replace(host, asciiHost), text).replace(HIDDEN, escapeCharacter);
 }
 
 /** Whether something in the text is written from right to left. */
@@ -67,20 +67,20 @@ export function isRightToLeft(text: string): boolean {
  * The text with its own direction, so that it and the text around it do not reorder each other. Only these two
  * characters are ever added; those of a value are shown as escapes.
  */
-export function isolated(text: string): string {
+export function isolateText(text: string): string {
   return `\u2068${text}\u2069`;
 }
 
 function asciiHost(host: string): string {
   if (host.search(NON_ASCII) === -1) return host;
   const ascii = domainToASCII(host);
-  return ascii === '' ? host.replace(NON_ASCII, escaped) : ascii;
+  return ascii === '' ? host.replace(NON_ASCII, escapeCharacter) : ascii;
 }
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /** `\n`, `\u200b`, `\u{e0041}`: as in JavaScript. */
-function escaped(character: string): string {
+function escapeCharacter(character: string): string {
   const code = (character.codePointAt(0) ?? 0).toString(16);
   return SHORT[character] ?? (code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`);
 }

@@ -5,7 +5,7 @@ import type { LocalTexts } from '../../texts/texts.ts';
 import { boundPath } from '../bind-parameters.ts';
 import type { JsonSchema } from '../tool.ts';
 import { argumentPaths } from './confirm-policy.ts';
-import { isolated, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
+import { isolateText, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
 
 /** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
 export const QUESTION_MAX = 3_000;
@@ -64,13 +64,13 @@ interface Writing {
 
 /** If a part of a question is written from right to left, each part keeps its own direction. */
 const ISOLATED: Writing = {
-  value: (value) => isolated(shownValue(value)),
+  value: (value) => isolateText(shownValue(value)),
   name: (name) => inOwnDirection(shownName(name)),
   text: (text) => inOwnDirection(visible(text)),
 };
 
 function inOwnDirection(text: string): string {
-  return isRightToLeft(text) ? isolated(text) : text;
+  return isRightToLeft(text) ? isolateText(text) : text;
 }
 
 function writeQuestion(tool: ToolInQuestion, args: Arguments, write: Writing): Question {
@@ -231,7 +231,7 @@ export function questionText(
 }
 
 function askForOne(written: string, texts: LocalTexts): string {
-  const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
+  const action = isRightToLeft(texts.template('confirm_question')) ? isolateText(written) : written;
   return texts.say('confirm_question', { action });
 }
 

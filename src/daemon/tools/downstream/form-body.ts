@@ -51,11 +51,11 @@ export function multipartBody(parts: readonly FormPart[]): EncodedBody {
     ...parts.filter(({ file_name }) => file_name !== undefined),
   ];
   const chunks = ordered.flatMap(({ name, content, file_name, content_type }) => {
-    const file = file_name === undefined ? '' : `; filename="${quoted(file_name)}"`;
+    const file = file_name === undefined ? '' : `; filename="${quoteText(file_name)}"`;
     const type = content_type === undefined ? '' : `content-type: ${content_type}\r\n`;
     return [
       Buffer.from(
-        `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(name)}"${file}\r\n${type}\r\n`,
+        `--${boundary}\r\ncontent-disposition: form-data; name="${quoteText(name)}"${file}\r\n${type}\r\n`,
       ),
       typeof content === 'string' ? Buffer.from(content.toWellFormed()) : content,
       Buffer.from('\r\n'),
@@ -74,7 +74,7 @@ export function multipartBody(parts: readonly FormPart[]): EncodedBody {
 }
 
 /** The text as browsers write it between quotes (HTML, "Multipart form data"). */
-function quoted(text: string): string {
+function quoteText(text: string): string {
   return text
     .toWellFormed()
     .replace(/["\r\n]/g, (character) => encodeURIComponent(character))

@@ -38,13 +38,13 @@ export function defineTool(listed: McpTool): ServerDefinition | { unusable: stri
   const digest = hash('sha256', JSON.stringify([name, title, description, schema]), 'hex');
   return {
     digest,
-    title: title === null ? null : cutText(printable(seen(title)), MAX_TITLE),
-    description: cutText(seen(description), MAX_DESCRIPTION),
-    schema: seen(schema),
+    title: title === null ? null : cutText(printable(cleanText(title)), MAX_TITLE),
+    description: cutText(cleanText(description), MAX_DESCRIPTION),
+    schema: cleanText(schema),
   };
 }
 
-function seen(text: string): string {
+function cleanText(text: string): string {
   return maskTokens(text.replace(UNSEEN, ''));
 }
 

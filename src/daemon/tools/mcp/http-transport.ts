@@ -4,8 +4,8 @@ import { wasNotConnected } from '../downstream/http-request.ts';
 import { TokenFailure } from '../downstream/token-cache.ts';
 import { McpFailure, McpStatus, protocolError } from './failure.ts';
 import {
-  bounded,
   type Cursor,
+  limitBytes,
   meteredBy,
   readBeginning,
   readEvents,
@@ -216,7 +216,7 @@ export class HttpTransport implements McpTransport {
   /** @returns whether the response contained the answer to the request. */
   async #deliver(response: Response, id: string | number, cursor: Cursor): Promise<boolean> {
     const type = readMediaType(response);
-    const body = bounded(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
+    const body = limitBytes(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
     if (type === 'text/event-stream') {
       for await (const data of readEvents(body, cursor)) if (this.#receive(data, id)) return true;
       return false;

@@ -71,7 +71,7 @@ export function needsOfError(code: number | undefined, data: unknown): Need[] | 
   const missing = Object.entries(asFields(asFields(data).requiredCapabilities)).map(([name, parts]) =>
     [name, ...Object.keys(asFields(parts))].join(' '),
   );
-  return [{ message: shown(`something that this service cannot do: ${missing.join(', ')}`), url: null }];
+  return [{ message: clean(`something that this service cannot do: ${missing.join(', ')}`), url: null }];
 }
 
 /** What a server needs according to the `inputRequests` of a result, unchecked. */
@@ -84,12 +84,12 @@ export function needsIn(requests: unknown): Need[] {
 /** What a server needs according to one of its requests, unchecked. */
 export function readNeed(method: unknown, params: unknown): Need {
   if (method !== 'elicitation/create')
-    return { message: shown(`something that this service cannot do: ${String(method)}`), url: null };
+    return { message: clean(`something that this service cannot do: ${String(method)}`), url: null };
   const { mode, url, message, requestedSchema } = asFields(params);
-  const text = typeof message === 'string' ? shown(message) : '';
+  const text = typeof message === 'string' ? clean(message) : '';
   if (mode === 'url') return { message: text, url: typeof url === 'string' ? safeUrl(url) : null };
   const fields = Object.keys(asFields(asFields(requestedSchema).properties)).slice(0, MAX_FIELDS);
-  return { message: shown(`${text}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`), url: null };
+  return { message: clean(`${text}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`), url: null };
 }
 
 /**
@@ -102,6 +102,6 @@ function safeUrl(text: string): string | null {
   return isSecureAddress(url.href) && url.href.length <= MAX_URL_CHARACTERS ? url.href : null;
 }
 
-function shown(text: string): string {
+function clean(text: string): string {
   return cutText(printable(text).trim(), MAX_SAID);
 }

@@ -11,7 +11,7 @@ export function readMediaType({ headers }: Response): string {
   return (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-export async function* bounded(response: Response, max: number): AsyncGenerator<Uint8Array> {
+export async function* limitBytes(response: Response, max: number): AsyncGenerator<Uint8Array> {
   let size = 0;
   // The error leaves the loop, and this cancels the rest of the body.
   for await (const piece of response.body ?? []) {

@@ -60,12 +60,12 @@ export function requestHeaders(message: JSONRPCMessage): Record<string, string> 
   if (!('method' in message)) return {};
   const { method, params } = message;
   const { name } = (params ?? {}) as { name?: unknown };
-  const named = method === 'tools/call' && typeof name === 'string' ? { 'mcp-name': encoded(name) } : {};
+  const named = method === 'tools/call' && typeof name === 'string' ? { 'mcp-name': encodeHeader(name) } : {};
   return { 'mcp-method': method, ...named };
 }
 
 /** A text as the value of a header: in base64, with a mark, unless every header can contain it as it is. */
-function encoded(text: string): string {
+function encodeHeader(text: string): string {
   if (PLAIN.test(text) && !ENCODED.test(text)) return text;
   return `=?base64?${Buffer.from(text).toString('base64')}?=`;
 }

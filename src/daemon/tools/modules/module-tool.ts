@@ -98,7 +98,7 @@ function toolApi(client: ToolClient, expectOpen: () => void, refusals: ApiError[
         method,
         path,
         ...(allow_slash === undefined ? {} : { allow_slash }),
-        query: given(query).map(([name, value]) => [name, String(value)] as const),
+        query: listGiven(query).map(([name, value]) => [name, String(value)] as const),
         ...(body === undefined ? {} : { body }),
         ...(encoded === undefined ? {} : { encoded }),
         ...(headers === undefined ? {} : { headers }),
@@ -171,9 +171,9 @@ function moduleBody({ body, form, multipart }: ToolApiRequest): EncodedBody | un
     throw new TypeError('a request has only one of `body`, `form` and `multipart`');
   const encoded =
     form !== undefined
-      ? formBody(given(form).flatMap(([name, value]) => encodePairs(`form.${name}`, name, value)))
+      ? formBody(listGiven(form).flatMap(([name, value]) => encodePairs(`form.${name}`, name, value)))
       : multipart !== undefined
-        ? multipartBody(given(multipart).flatMap(([name, value]) => encodeParts(name, value)))
+        ? multipartBody(listGiven(multipart).flatMap(([name, value]) => encodeParts(name, value)))
         : undefined;
   if (encoded !== undefined && Buffer.byteLength(encoded.content) > MAX_BODY_BYTES)
     throw new TypeError(`the form is larger than ${MAX_BODY_BYTES / 1_048_576} MiB`);
@@ -206,6 +206,6 @@ function encodeParts(name: string, value: unknown): FormPart[] {
   return [{ name, content: String(value) }];
 }
 
-function given(fields: Readonly<Record<string, unknown>>): [name: string, value: unknown][] {
+function listGiven(fields: Readonly<Record<string, unknown>>): [name: string, value: unknown][] {
   return Object.entries(fields).filter(([, value]) => value !== undefined);
 }

@@ -32,14 +32,14 @@ export function argumentsSchema(
   const required: string[] = [];
   for (const parameter of offered) {
     const schema = parameter.schema.value === undefined ? {} : converter.convert(parameter.schema);
-    properties.set(parameter.property, described(schema, parameter.description));
+    properties.set(parameter.property, describeSchema(schema, parameter.description));
     if (parameter.required) required.push(parameter.property);
   }
   // If all fields of the body are bound, the model has nothing to fill in.
   const isFilled = hidden.size > 0 && fields.every((field) => hidden.has(field));
   if (body !== null && !isFilled) {
     const schema = bodySchema === null ? {} : converter.convert(bodySchema, hidden);
-    properties.set(BODY, described(asGiven(body, schema), body.description));
+    properties.set(BODY, describeSchema(asGiven(body, schema), body.description));
     if (body.required) required.push(BODY);
   }
   const definitions =
@@ -78,7 +78,7 @@ function asGiven(
   return format === 'multipart' ? (withFiles(converted) as JsonSchema) : converted;
 }
 
-function described(schema: JsonSchema | boolean, description: string | null): unknown {
+function describeSchema(schema: JsonSchema | boolean, description: string | null): unknown {
   if (description === null) return schema === true ? {} : schema;
   if (schema === true) return { description };
   return isObject(schema) && schema.description === undefined ? { ...schema, description } : schema;

@@ -1,7 +1,7 @@
 import type { Validator } from '@seriousme/openapi-schema-validator';
 import type { ErrorObject } from 'ajv';
 import { type DocumentNode, DocumentProblem, type OpenApiDocument, parsePointer } from './document.ts';
-import { type FoundOperation, followed } from './find-operation.ts';
+import { type FoundOperation, followReference } from './find-operation.ts';
 
 /** Members of an operation that describe its request. */
 const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requestBody', 'deprecated'];
@@ -45,7 +45,7 @@ function collect(
   const pending: Part[] = [{ node: start, is_map: false }];
   for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
     const { node, is_map } = part;
-    const target = is_map || followed(node, problems) === null ? null : node.referred();
+    const target = is_map || followReference(node, problems) === null ? null : node.referred();
     const inner: Part[] = node.items().map((item) => ({ node: item, is_map: false }));
     for (const [name, member] of node.members()) {
       if (is_map || !(DATA.includes(name) || name.startsWith('x-')))

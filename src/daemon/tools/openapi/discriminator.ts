@@ -46,7 +46,7 @@ function mappedPointer(target: string): string {
  * A form of a union that says which values of the discriminator name it. Without a mapping that is the name of its
  * schema, unless the schema itself says which values it has.
  */
-export function tagged(
+export function tagForm(
   form: JsonSchema | boolean,
   branch: DocumentNode,
   { property, mapping }: Discriminator,

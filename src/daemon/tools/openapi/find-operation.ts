@@ -28,11 +28,11 @@ export function findOperations({ root }: OpenApiDocument): {
   const paths = root.child('paths').members();
   const operations = paths.flatMap(([path, member]) => {
     if (!path.startsWith('/')) return [];
-    const item = followed(member, problems);
+    const item = followReference(member, problems);
     return METHODS.flatMap((method) => {
       const member = item?.child(method.toLowerCase());
       if (item === null || member?.value === undefined) return [];
-      const node = followed(member, problems);
+      const node = followReference(member, problems);
       if (node === null) return [];
       return [{ method, path, operation_id: node.text('operationId'), item, node }];
     });
@@ -41,7 +41,7 @@ export function findOperations({ root }: OpenApiDocument): {
 }
 
 /** What a location is or refers to; null, with a problem, if its references cannot be followed. */
-export function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
+export function followReference(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
   try {
     return node.resolved();
   } catch (error) {

@@ -54,7 +54,7 @@ export function readBody({ method, node }: FoundOperation): RequestBody | null {
     return null;
   }
   const types = resolved.child('content').members();
-  const found = preferred(types);
+  const found = prefer(types);
   if (found === undefined) {
     // A DELETE request hardly ever needs a body.
     if (method === 'DELETE' && !required) return null;
@@ -91,7 +91,7 @@ const FORMATS: readonly [format: Format, isOf: (type: string, media: DocumentNod
   ['file', mayBeOneFile],
 ];
 
-function preferred(types: readonly [string, DocumentNode][]): [string, DocumentNode, Format] | undefined {
+function prefer(types: readonly [string, DocumentNode][]): [string, DocumentNode, Format] | undefined {
   for (const [format, matches] of FORMATS) {
     const found = types.find(([type, media]) => matches(type, media));
     if (found !== undefined) return [...found, format];

@@ -1,6 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema } from '../tool.ts';
-import { readDiscriminator, tagged } from './discriminator.ts';
+import { readDiscriminator, tagForm } from './discriminator.ts';
 import type { DocumentNode, OpenApiDocument } from './document.ts';
 
 const NONE: ReadonlySet<string> = new Set();
@@ -181,7 +181,7 @@ export class SchemaConverter {
       const tags = UNIONS.includes(keyword) ? readDiscriminator(node, branches) : null;
       schema[keyword] = branches.map((branch) => {
         const converted = this.convert(branch, hidden);
-        return tags === null || hidden.has(tags.property) ? converted : tagged(converted, branch, tags);
+        return tags === null || hidden.has(tags.property) ? converted : tagForm(converted, branch, tags);
       });
     }
     if (Array.isArray(value.prefixItems))
@@ -205,7 +205,7 @@ export class SchemaConverter {
       const names = distinct(value.required.filter((name) => typeof name === 'string' && !hidden.has(name)));
       if (names.length > 0) schema.required = names;
     }
-    const modern = modernized(schema);
+    const modern = modernizeSchema(schema);
     return value.nullable === true ? withNull(modern) : modern;
   }
 
@@ -250,7 +250,7 @@ function refuseDepth(node: DocumentNode): never {
 }
 
 /** Converts forms of OpenAPI 3.0 that JSON Schema expresses differently. Documents of 3.1 have them, too. */
-function modernized(schema: Record<string, unknown>): JsonSchema {
+function modernizeSchema(schema: Record<string, unknown>): JsonSchema {
   for (const [bound, exclusive] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],

@@ -29,8 +29,8 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
 export function checkRead(schema: JsonSchema, args: ToolArguments): Checked {
   try {
     const validator = compileSchema(schema);
-    if (limited(validator, () => validator.validate(args)))
-      return { ok: true, args: limited(validator, () => withOriginalNames(schema, args)) };
+    if (limitTime(validator, () => validator.validate(args)))
+      return { ok: true, args: limitTime(validator, () => withOriginalNames(schema, args)) };
     const errors = validator.validate.errors ?? [];
     if (errors.length > MAX_KEPT_ERRORS) dropValidator(schema);
     return { ok: false, message: describeErrors(errors, args) };
@@ -49,6 +49,6 @@ export function checkRead(schema: JsonSchema, args: ToolArguments): Checked {
   }
 }
 
-function limited<T>({ is_quick }: Validator, work: () => T): T {
+function limitTime<T>({ is_quick }: Validator, work: () => T): T {
   return is_quick ? work() : withinCpuTime(CHECK_MS, work);
 }

@@ -98,7 +98,7 @@ function measureDepth({ instancePath }: ErrorObject): number {
 }
 
 function describeOne({ keyword, params, message }: ErrorObject, path: Path): string {
-  const named = (name: unknown) => `\`${shown([...path, String(name)])}\``;
+  const named = (name: unknown) => `\`${showPath([...path, String(name)])}\``;
   const it = subject(path);
   switch (keyword) {
     case 'required':
@@ -143,10 +143,10 @@ function describeTypes(error: ErrorObject, forms: readonly Form[]): string {
 }
 
 function subject(path: Path): string {
-  return path.length === 0 ? 'The arguments' : `The argument \`${shown(path)}\``;
+  return path.length === 0 ? 'The arguments' : `The argument \`${showPath(path)}\``;
 }
 
-function shown(path: Path): string {
+function showPath(path: Path): string {
   return path.map((name) => name.slice(0, 64)).join('.');
 }
 
