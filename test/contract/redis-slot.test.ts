@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Cluster, Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
@@ -156,6 +156,25 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     }
     expect(value).toBe('1');
     client.disconnect();
+  });
+
+  it('asks for the slots no more if its store is closed while it asks for them', async () => {
+    const ask = Cluster.prototype.refreshSlotsCache;
+    const asked = vi.spyOn(Cluster.prototype, 'refreshSlotsCache');
+    onTestFinished(() => asked.mockRestore());
+    const connection = new RedisConnection(parseRedisUrl(cluster.url));
+    await connection.connect();
+    const asking = Promise.withResolvers<void>();
+    asked.mockImplementationOnce(function (this: Cluster, done) {
+      ask.call(this, done);
+      connection.close();
+      asking.resolve();
+    });
+    await asking.promise;
+    const calls = asked.mock.calls.length;
+    // It asks each second.
+    await delay(2500);
+    expect(asked.mock.calls).toHaveLength(calls);
   });
 
   it('refuses operations while the slot is being moved to another node, and misses no key afterwards', async () => {

@@ -196,6 +196,8 @@ export class RedisConnection {
 
   close(): void {
     this.#closed = true;
+    // If ioredis is asking a Cluster for its slots now, it would continue to ask each second, and keep the process alive.
+    if (this.client instanceof Cluster) this.client.refreshSlotsCache = () => undefined;
     this.client.disconnect();
   }
 }
