@@ -47,6 +47,8 @@ interface Shelf {
   readonly entries: Map<string, HeldEntry>;
   /** Null until an index of the kind is used. */
   indexes: Indexes | null;
+  /** The key that was hashed last: a new document is searched in vain just before it is put. */
+  hashed: { key: string; hash: number } | null;
 }
 
 /** How a change is undone. */
@@ -115,7 +117,7 @@ export class Documents {
   shelfNamed(name: string): Shelf {
     let shelf = this.#shelves.get(name);
     if (shelf === undefined) {
-      shelf = { name, kind: null, entries: new Map(), indexes: null };
+      shelf = { name, kind: null, entries: new Map(), indexes: null, hashed: null };
       this.#shelves.set(name, shelf);
     }
     return shelf;
@@ -126,7 +128,7 @@ export class Documents {
     const held = this.#heldEntry(shelf, key);
     if (held !== undefined) return held;
     if (this.#isNotInTable(shelf)) return this.#add(shelf, key, null, null);
-    const hash = hashOf(shelf.name, key);
+    const hash = this.#hash(shelf, key);
     return this.#take(shelf, key, hash, this.table.find(shelf.name, key, hash));
   }
 
@@ -135,9 +137,14 @@ export class Documents {
     const held = this.#heldEntry(shelf, key);
     if (held !== undefined) return held;
     if (this.#isNotInTable(shelf)) return null;
-    const hash = hashOf(shelf.name, key);
+    const hash = this.#hash(shelf, key);
     const row = this.table.find(shelf.name, key, hash);
     return row === undefined ? null : this.#take(shelf, key, hash, row);
+  }
+
+  #hash(shelf: Shelf, key: string): number {
+    if (shelf.hashed?.key !== key) shelf.hashed = { key, hash: hashOf(shelf.name, key) };
+    return shelf.hashed.hash;
   }
 
   #heldEntry(shelf: Shelf, key: string): HeldEntry | undefined {
@@ -248,15 +255,16 @@ export class Documents {
    * Ends a run: from now on, nobody else has a part of the documents that it has put.
    * @returns those that differ from what they were before
    */
-  finishSince({ changes }: Mark): Set<HeldEntry> {
-    const changed = new Set<HeldEntry>();
-    for (const { entry, version: before, wasDirty } of this.#undo.slice(changes)) {
+  finishSince({ changes }: Mark): HeldEntry[] {
+    const changed: HeldEntry[] = [];
+    for (let at = changes; at < this.#undo.length; at++) {
+      const { entry, version: before, wasDirty } = this.#undo[at] as Undo;
       if (entry.version?.text === '') this.#own(entry.shelf, entry.version);
       if (!wasDirty && isSame(before, entry.version)) {
         entry.isDirty = false;
         this.dirty.delete(entry);
       }
-      if (entry.isDirty) changed.add(entry);
+      if (entry.isDirty) changed.push(entry);
     }
     return changed;
   }

@@ -209,18 +209,22 @@ export class Table {
    * @returns its row now
    */
   write(kind: string, key: string, hash: number, version: Version, stored: StoredRow | null): StoredRow {
-    const { expires_at, list, isLive, name, client, text } = version;
-    const content = [list.last, list.count, list.bytes, text];
-    const row = stored && [stored.id, kind, key];
-    if (stored && row && hasSamePlaces(stored, version)) {
-      if (this.#statements.change.run(expires_at, ...content, ...row).changes > 0) return stored;
-    }
+    const { expires_at, isLive, name, client, text } = version;
+    const { last, count, bytes } = version.list;
+    const { change, put, add } = this.#statements;
+    if (
+      stored &&
+      hasSamePlaces(stored, version) &&
+      change.run(expires_at, last, count, bytes, text, stored.id, kind, key).changes > 0
+    )
+      return stored;
     const name_hash = name === null ? null : hashOf(kind, name);
-    const places = [isLive ? 1 : null, name, name_hash, client, expires_at, expires_at];
+    const places = [isLive ? 1 : null, name, name_hash, client, expires_at, expires_at] as const;
+    const content = [last, count, bytes, text] as const;
     let id = stored?.id ?? 0;
     // The row is missing if another process has deleted it.
-    if (!row || this.#statements.put.run(...places, ...content, ...row).changes === 0) {
-      id = Number(this.#statements.add.run(kind, key, hash, ...places, ...content).lastInsertRowid);
+    if (!stored || put.run(...places, ...content, id, kind, key).changes === 0) {
+      id = Number(add.run(kind, key, hash, ...places, ...content).lastInsertRowid);
       this.#filters.get(kind)?.add(hash);
     }
     return { id, isLive, name, client, look_at: expires_at };
