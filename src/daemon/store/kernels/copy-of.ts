@@ -12,11 +12,10 @@ export function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyOf);
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return structuredClone(value);
-  const copy: Record<string, unknown> = {};
-  for (const name of Object.keys(value)) {
-    if (name === '__proto__')
-      return Object.fromEntries(Object.entries(value).map(([of, part]) => [of, copyOf(part)]));
-    copy[name] = copyOf((value as Record<string, unknown>)[name]);
+  const copy: Record<string, unknown> = { ...value };
+  for (const name in copy) {
+    const part = copy[name];
+    if (typeof part === 'object' || typeof part === 'function') copy[name] = copyOf(part);
   }
   return copy;
 }
