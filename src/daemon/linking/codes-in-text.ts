@@ -36,21 +36,20 @@ export function withoutCodes(text: string, services: Lookup): string | Promise<s
 
 /** Also in the wide form of Chinese, Japanese and Korean keyboards. */
 const LETTER = '[2-9A-HJ-NP-Za-hj-np-z２-９Ａ-ＨＪ-ＮＰ-Ｚａ-ｈｊ-ｎｐ-ｚ]';
-/**
- * Ten letters with these characters between them: hyphens and dashes, which people and keyboards put there, and
- * invisible characters, which come with a copied text.
- */
-const shapeWith = (between = String.raw`\p{Pd}\p{Cf}`) =>
-  `(?:${LETTER}[${between}]{0,3}){${CODE_LENGTH - 1}}${LETTER}`;
-/** Within a text also with spaces: whoever reads the text could use the code. */
-const SPACED = shapeWith(String.raw`\p{Pd}\p{Cf}\s`);
+/** Hyphens and dashes, which people and keyboards put between letters, and what comes invisibly with a copied text. */
+const BETWEEN = String.raw`\p{Pd}\p{Cf}`;
+/** Within a text also spaces: whoever reads the text could use the code. */
+const BETWEEN_WITHIN = String.raw`${BETWEEN}\s`;
+const shapeOf = (letter: string, between: string) =>
+  `(?:${letter}[${between}]{0,3}){${CODE_LENGTH - 1}}${letter}`;
+const SPACED = shapeOf(LETTER, BETWEEN_WITHIN);
 /** Scripts without spaces may be directly beside a code. */
 const WORD = String.raw`[\p{Script=Latin}\p{N}]`;
 /** Begins after a percent-encoded character, too: the text of an address that sends a code. */
 const WITHIN = new RegExp(`(?:(?<!${WORD})|(?<=%[0-9A-Fa-f]{2}))(?=(${SPACED})(?!${WORD}))`, 'gu');
 /** Without spaces, since an order to hurry is no code: CALL ME ASAP. */
 const ALONE = new RegExp(
-  String.raw`^(?:/?(?:[lL][iI][nN][kK]|[sS][tT][aA][rR][tT])\s+)?(${shapeWith()})$`,
+  String.raw`^(?:/?(?:[lL][iI][nN][kK]|[sS][tT][aA][rR][tT])\s+)?(${shapeOf(LETTER, BETWEEN)})$`,
   'u',
 );
 
@@ -65,8 +64,8 @@ interface WrittenCode {
   ends_at: number;
 }
 
-/** Searched first, because it is quick, and most texts have no word with as many letters as a code. */
-const ANYWHERE = new RegExp(SPACED, 'u');
+/** Searched first, because it is quick: most texts have neither a digit of a code nor ten capital letters in a row. */
+const ANYWHERE = new RegExp(`[2-9２-９]|${shapeOf('\\p{Lu}', BETWEEN_WITHIN)}`, 'u');
 
 /** All texts in the shape of a code within a text. They may overlap. */
 export function codesIn(text: string): WrittenCode[] {
