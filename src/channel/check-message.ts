@@ -47,9 +47,7 @@ export function checkMessage(
   if (alias_id !== undefined) checkId(alias_id, ID_MAX, (problem) => wrong('alias_id', problem));
   checkId(channel_id, ID_MAX, (problem) => wrong('channel_id', problem));
   if (isPush || thread_id !== null)
-    checkId(thread_id, SESSION_ID_MAX, (problem) => wrong('thread_id', problem));
-  if (isPush && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
-    wrong('thread_id', `must begin with ${channel}:`);
+    checkThreadId(thread_id, isPush ? channel : null, (problem) => wrong('thread_id', problem));
   if (message.confirm !== undefined)
     checkAnswer(message.confirm, (field, problem) => wrong(`confirm${field}`, problem));
   if (message.confirm === undefined || message.text !== '')
@@ -68,6 +66,20 @@ export function checkMessage(
   checkMetadata(message.metadata, (problem) => wrong('metadata', problem));
   checkReplyTo(message.reply_to ?? {}, (problem) => wrong('reply_to', problem));
   return errors;
+}
+
+/**
+ * Calls `wrong` for each error in the id of a session.
+ * @param channel the channel that has chosen the id; null if a client has
+ */
+export function checkThreadId(
+  thread_id: unknown,
+  channel: string | null,
+  wrong: (problem: string) => void,
+): void {
+  checkId(thread_id, SESSION_ID_MAX, wrong);
+  if (channel !== null && typeof thread_id === 'string' && !thread_id.startsWith(`${channel}:`))
+    wrong(`must begin with ${channel}:`);
 }
 
 /** Calls `wrong` if the message id is invalid. */

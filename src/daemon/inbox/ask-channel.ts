@@ -1,4 +1,5 @@
-import type { Channel, ChannelPlugin } from '../../channel/index.ts';
+import { checkId, checkReplyTo, checkThreadId, ID_MAX } from '../../channel/check-message.ts';
+import type { Channel, ChannelPlugin, JsonObject, PrivateSession } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
 
 /** A channel that sends its replies later. */
@@ -19,4 +20,43 @@ export function askChannel<T>(
     log.warn({ channel: name, err }, `the channel ${name} does not know how to reach a person`);
     return null;
   }
+}
+
+/** The `reply_to` of the private chat with a user; null if the channel does not know it. */
+export function findPrivateChat(
+  log: Pick<Log, 'warn'>,
+  later: LaterChannel,
+  user_id: string | null,
+): JsonObject | null {
+  if (user_id === null) return null;
+  return askChannel(log, later, (channel) => {
+    const reply_to = channel.privateChat?.(user_id) ?? null;
+    if (reply_to !== null) checkReplyTo(reply_to, refuse('`privateChat`'));
+    return reply_to;
+  });
+}
+
+/**
+ * The session of the private chat with a user; null if the channel does not know it. As with messages, it is never one of
+ * another channel.
+ */
+export function findPrivateSession(
+  log: Pick<Log, 'warn'>,
+  later: LaterChannel,
+  user_id: string,
+  session_id: string,
+): PrivateSession | null {
+  return askChannel(log, later, (channel) => {
+    const session = channel.privateSession?.(user_id, session_id) ?? null;
+    if (session === null) return null;
+    checkThreadId(session.thread_id, later.plugin.name, refuse('`thread_id` of `privateSession`'));
+    checkId(session.channel_id, ID_MAX, refuse('`channel_id` of `privateSession`'));
+    return session;
+  });
+}
+
+function refuse(what: string): (problem: string) => never {
+  return (problem) => {
+    throw new TypeError(`${what} ${problem}`);
+  };
 }

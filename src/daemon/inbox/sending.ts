@@ -7,7 +7,7 @@ import type { AttemptOutcome, InboxMessage } from '../store/inbox/inbox.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import { askChannel, type LaterChannel } from './ask-channel.ts';
+import { findPrivateChat, type LaterChannel } from './ask-channel.ts';
 import type { Attempt } from './attempt.ts';
 import { DeliveryFailed, describeDeliveryFailure, toPlatformFailure } from './outcome.ts';
 import { sealReplyTo, toClosedQuestion, toOutgoingReply } from './outgoing.ts';
@@ -88,8 +88,7 @@ export class Sending {
     const { clock, log, seal, texts } = this.#services;
     // By then, the user has noticed it or never will.
     if (clock.now() >= received_at + DAY_MS) return 'the link was changed more than a day ago';
-    const chat =
-      user_id === null ? null : askChannel(log, this.#later, (channel) => channel.privateChat?.(user_id));
+    const chat = findPrivateChat(log, this.#later, user_id);
     if (chat === null) return 'the channel cannot write to a user first';
     // The claims of the person are gone with the link, and with them the language.
     const reply = texts.in(null).say(`link_${link_change}_by_operator`);

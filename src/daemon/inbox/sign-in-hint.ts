@@ -2,7 +2,7 @@ import { fillIn, type JsonObject, type PrivateSession } from '../../channel/inde
 import type { Services } from '../message/services.ts';
 import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { askChannel, type LaterChannel } from './ask-channel.ts';
+import { askChannel, findPrivateChat, findPrivateSession, type LaterChannel } from './ask-channel.ts';
 import { createNotice } from './notify.ts';
 import { omitPrivate } from './outgoing.ts';
 
@@ -63,12 +63,11 @@ async function writePrivately(
   { private_text }: SignInHint,
 ): Promise<{ isWritten: boolean; place: PrivatePlace | null }> {
   const { plugin, channel } = later;
-  const reply_to =
-    user_id === null ? null : askChannel(log, later, (channel) => channel.privateChat?.(user_id));
+  const reply_to = findPrivateChat(log, later, user_id);
   if (reply_to === null || user_id === null) return { isWritten: false, place: null };
   const placed = () => ({
     reply_to,
-    session: askChannel(log, later, (channel) => channel.privateSession?.(user_id, session_id ?? '')),
+    session: findPrivateSession(log, later, user_id, session_id ?? ''),
   });
   const limit = new TimeLimit(clock, PRIVATE_MS, [stopping]);
   try {

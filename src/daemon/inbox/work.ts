@@ -5,7 +5,7 @@ import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/in
 import type { Outage } from '../store/inbox/outages.ts';
 import { every } from '../time/clock.ts';
 import { LiveSet } from '../time/live-map.ts';
-import { askChannel, type LaterChannel } from './ask-channel.ts';
+import { findPrivateChat, type LaterChannel } from './ask-channel.ts';
 import { Delivery } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';
@@ -131,7 +131,7 @@ export class InboxWorker {
   /** The `reply_to` of a private chat with a user; null if the channel is not active, or cannot write to a user first. */
   privateChat(platform: string, user_id: string): JsonObject | null {
     const later = this.#channels.get(platform);
-    return later ? askChannel(this.#services.log, later, (channel) => channel.privateChat?.(user_id)) : null;
+    return later ? findPrivateChat(this.#services.log, later, user_id) : null;
   }
 
   /**

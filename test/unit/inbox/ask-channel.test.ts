@@ -1,24 +1,42 @@
 import { expect, it } from 'vitest';
-import type { ChannelPlugin, PushChannel } from '../../../src/channel/index.ts';
+import type { PushChannel } from '../../../src/channel/index.ts';
 import type { LaterChannel } from '../../../src/daemon/inbox/ask-channel.ts';
-import { askChannel } from '../../../src/daemon/inbox/ask-channel.ts';
+import { findPrivateChat, findPrivateSession } from '../../../src/daemon/inbox/ask-channel.ts';
+import { TELEX } from '../../support/later-services.ts';
 import { collectLog } from '../../support/log-lines.ts';
+
+const later = (members: Partial<PushChannel>): LaterChannel => ({
+  plugin: TELEX,
+  channel: { routes: [], send: async () => {}, ...members },
+});
 
 it('a channel that throws when it is asked how to reach a person knows no way, and the log says so', () => {
   const { log, lines } = collectLog();
-  const plugin = { name: 'telex' } as ChannelPlugin;
-  const later = (members: Partial<PushChannel>): LaterChannel => ({
-    plugin,
-    channel: { routes: [], send: async () => {}, ...members },
-  });
-  const ask = (members: Partial<PushChannel>) =>
-    askChannel(log as never, later(members), (channel) => channel.privateChat?.('u'));
+  const ask = (members: Partial<PushChannel>) => findPrivateChat(log, later(members), 'u');
   expect(ask({ privateChat: () => ({ chat: 'c' }) })).toEqual({ chat: 'c' });
+  expect(findPrivateChat(log, later({ privateChat: () => ({ chat: 'c' }) }), null)).toBeNull();
   expect([ask({}), ask({ privateChat: () => null })]).toEqual([null, null]);
   expect(lines).toEqual([]);
   const fails = () => {
     throw new Error('broken');
   };
   expect(ask({ privateChat: fails })).toBeNull();
-  expect(lines).toMatchObject([{ level: 'warn' }]);
+  expect(ask({ privateChat: () => 'c' as never })).toBeNull();
+  expect(lines).toMatchObject([{ level: 'warn' }, { level: 'warn' }]);
+});
+
+it('a channel leads to no session of another channel', () => {
+  const { log, lines } = collectLog();
+  const ask = (thread_id: string) =>
+    findPrivateSession(
+      log,
+      later({ privateSession: () => ({ thread_id, channel_id: 'c' }) }),
+      'u',
+      'telex:g',
+    );
+  expect(ask('telex:u')).toEqual({ thread_id: 'telex:u', channel_id: 'c' });
+  expect(findPrivateSession(log, later({}), 'u', 'telex:g')).toBeNull();
+  expect(lines).toEqual([]);
+  expect([ask('other:u'), ask('u'), ask('telex:\n')]).toEqual([null, null, null]);
+  expect(lines).toHaveLength(3);
 });
