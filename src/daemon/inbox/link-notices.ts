@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../channel/index.ts';
 import { formatMinute } from '../../channel/setting.ts';
-import type { Claims, PersonKey } from '../identity/identity.ts';
+import type { Claims } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Bound } from '../linking/bind-code.ts';
-import type { StoredQuestion } from '../store/inbox/inbox.ts';
+import type { NewInboxMessage } from '../store/inbox/inbox.ts';
 import type { Claimant } from '../store/links/link-codes.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { shownValue } from '../tools/confirmation/plain-value.ts';
@@ -12,21 +12,13 @@ import { createNotice, rejectDelivery } from './notify.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { InboxParts } from './work.ts';
 
-interface Notice {
-  platform: string;
+/** `message_id`: a notice with the same id is sent once, and a message with this id is not answered again. */
+interface Notice extends Pick<NewInboxMessage, 'platform' | 'reply_to' | 'message_id' | NoticeOptions> {
   user_id: string;
-  reply_to: JsonObject;
   text: string;
-  /** A notice with the same id is sent once, and a message with this id is not answered again. */
-  message_id: string | null;
-  question?: StoredQuestion;
-  /** As in `NewInboxMessage`. */
-  written_for?: PersonKey;
-  /** As in `NewInboxMessage`. */
-  link_code?: string;
-  /** As in `NewInboxMessage`. */
-  is_hint?: true;
 }
+
+type NoticeOptions = 'question' | 'written_for' | 'link_code' | 'is_hint';
 
 /** Stores a text for a user of a platform, which is sent as durably as a reply. @throws `unavailable` */
 export async function sendNotice({ services, worker }: InboxParts, notice: Notice): Promise<void> {
