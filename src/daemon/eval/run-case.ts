@@ -1,27 +1,19 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { RecordedRun } from '../agent/recording.ts';
 import type { AgentParts } from '../agents/agents.ts';
-import type { Log } from '../process/log.ts';
-import type { Secret } from '../settings/secret.ts';
-import type { Settings } from '../settings/settings.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Services } from '../message/services.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { createCaseServices } from './case-services.ts';
 import { CaseSession } from './case-session.ts';
 import type { EvalCase } from './read-cases.ts';
 
 /** What the settings give to every case. */
-export interface EvalParts {
-  settings: Settings;
-  texts: Texts;
+export interface EvalParts extends Pick<Services, 'settings' | 'texts' | 'channelNames' | 'secrets' | 'log'> {
   /** Of which one answers each turn. */
   agents: readonly AgentParts[];
   registry: ToolRegistry;
   /** All channels, active or not. */
   plugins: readonly ChannelPlugin[];
-  channelNames: readonly string[];
-  secrets: readonly Secret[];
-  log: Log;
 }
 
 /** One turn as it went. */

@@ -4,7 +4,7 @@ import type { Loader } from 'cosmiconfig';
 import { isObject } from '../../channel/json-object.ts';
 import { treeFault } from '../syntax/json.ts';
 import { createProblem, type SettingProblem } from './problem.ts';
-import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
+import type { Layer, PluginEntry, Sources } from './sources.ts';
 
 /**
  * The file names that are searched first. After them, the default places of cosmiconfig for a program called `agentd`
@@ -16,13 +16,8 @@ const OWN_PLACES = ['agentd', 'agentd.config'].flatMap((name) =>
 const RIGHT_PLUGIN =
   'a path relative to the file (`./channels/telex.ts`), the name of an installed package, or { path, name }';
 
-interface ConfigFile {
+interface ConfigFile extends Pick<Sources, 'folder' | 'plugins' | 'structured'> {
   layer: Layer | null;
-  /** The folder of the file; the working directory if there is none. */
-  folder: string;
-  plugins: readonly PluginEntry[];
-  /** By key: the values of the structured keys in the file, as they were read. */
-  structured: ReadonlyMap<string, StructuredValue>;
   problems: SettingProblem[];
 }
 
