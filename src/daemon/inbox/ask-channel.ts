@@ -2,8 +2,8 @@ import { checkId, checkReplyTo, checkThreadId, ID_MAX } from '../../channel/chec
 import type { Channel, ChannelPlugin, JsonObject, PrivateSession } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
 
-/** A channel that sends its replies later. */
-export interface LaterChannel {
+/** A channel to which the inbox pushes replies. */
+export interface PushTarget {
   plugin: ChannelPlugin;
   channel: Channel & { send: NonNullable<Channel['send']> };
 }
@@ -11,8 +11,8 @@ export interface LaterChannel {
 /** What a channel knows about how to reach a person; null if it fails, since the message must not fail with it. */
 export function askChannel<T>(
   log: Pick<Log, 'warn'>,
-  { plugin: { name }, channel }: LaterChannel,
-  ask: (channel: LaterChannel['channel']) => T | null | undefined,
+  { plugin: { name }, channel }: PushTarget,
+  ask: (channel: PushTarget['channel']) => T | null | undefined,
 ): T | null {
   try {
     return ask(channel) ?? null;
@@ -25,11 +25,11 @@ export function askChannel<T>(
 /** The `reply_to` of the private chat with a user; null if the channel does not know it. */
 export function findPrivateChat(
   log: Pick<Log, 'warn'>,
-  later: LaterChannel,
+  target: PushTarget,
   user_id: string | null,
 ): JsonObject | null {
   if (user_id === null) return null;
-  return askChannel(log, later, (channel) => {
+  return askChannel(log, target, (channel) => {
     const reply_to = channel.privateChat?.(user_id) ?? null;
     if (reply_to !== null) checkReplyTo(reply_to, refuse('`privateChat`'));
     return reply_to;
@@ -42,14 +42,14 @@ export function findPrivateChat(
  */
 export function findPrivateSession(
   log: Pick<Log, 'warn'>,
-  later: LaterChannel,
+  target: PushTarget,
   user_id: string,
   session_id: string,
 ): PrivateSession | null {
-  return askChannel(log, later, (channel) => {
+  return askChannel(log, target, (channel) => {
     const session = channel.privateSession?.(user_id, session_id) ?? null;
     if (session === null) return null;
-    checkThreadId(session.thread_id, later.plugin.name, refuse('`thread_id` of `privateSession`'));
+    checkThreadId(session.thread_id, target.plugin.name, refuse('`thread_id` of `privateSession`'));
     checkId(session.channel_id, ID_MAX, refuse('`channel_id` of `privateSession`'));
     return session;
   });

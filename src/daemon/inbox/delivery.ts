@@ -13,7 +13,7 @@ import type { NewWaitingQuestion } from '../store/links/waiting-questions.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { Cancellation } from '../time/time-limit.ts';
-import type { LaterChannel } from './ask-channel.ts';
+import type { PushTarget } from './ask-channel.ts';
 import { Attempt } from './attempt.ts';
 import { decideAfterRun, isInterruptedTooOften, judgeRun, toFinalFailure } from './outcome.ts';
 import { openReplyTo, sealReplyTo } from './outgoing.ts';
@@ -35,17 +35,17 @@ interface DeliveryParts extends SendingParts {
 export class Delivery {
   readonly #services: Services;
   readonly #typing: Typing;
-  readonly #later: LaterChannel;
+  readonly #target: PushTarget;
   readonly #attempt: Attempt;
   readonly #sending: Sending;
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
-  constructor(parts: DeliveryParts, later: LaterChannel, claim: InboxClaim, admitted: Admittance | null) {
+  constructor(parts: DeliveryParts, target: PushTarget, claim: InboxClaim, admitted: Admittance | null) {
     this.#services = parts.services;
     this.#typing = parts.typing;
-    this.#later = later;
+    this.#target = target;
     this.#attempt = new Attempt(parts.services, claim);
-    this.#sending = new Sending(parts, later, this.#attempt, admitted);
+    this.#sending = new Sending(parts, target, this.#attempt, admitted);
   }
 
   /** Makes the attempt. Rejects only because of a defect of the program. */
@@ -60,7 +60,7 @@ export class Delivery {
   }
 
   async #run(lost: Cancellation): Promise<void> {
-    const outlet = new PushOutlet(this.#services, this.#later.plugin, this.#attempt.claim);
+    const outlet = new PushOutlet(this.#services, this.#target.plugin, this.#attempt.claim);
     if (isInterruptedTooOften(this.#attempt.message, this.#services.settings)) {
       this.#services.observer.messageEnded(this.#attempt.message.platform, 'failed');
       const outcome = toFinalFailure(this.#attempt.message, 'interrupted', await outlet.texts());
@@ -79,9 +79,9 @@ export class Delivery {
     const collected = await this.#collect(outlet);
     if (collected === null) return;
     const reply_to = this.#attempt.replyTo();
-    const stopTyping = reply_to === null ? () => {} : this.#typing.keepShowing(this.#later, reply_to);
+    const stopTyping = reply_to === null ? () => {} : this.#typing.keepShowing(this.#target, reply_to);
     try {
-      const parts = { plugin: this.#later.plugin, outlet, lost, collected };
+      const parts = { plugin: this.#target.plugin, outlet, lost, collected };
       const arrival = toArrival(this.#attempt.message, parts);
       const end = await runTurn(runFromInbox, arrival, this.#services);
       if (!end.answered) {

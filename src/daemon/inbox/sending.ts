@@ -7,7 +7,7 @@ import type { AttemptOutcome, InboxMessage } from '../store/inbox/inbox.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import { findPrivateChat, type LaterChannel } from './ask-channel.ts';
+import { findPrivateChat, type PushTarget } from './ask-channel.ts';
 import type { Attempt } from './attempt.ts';
 import { DeliveryFailed, describeDeliveryFailure, toPlatformFailure } from './outcome.ts';
 import { sealReplyTo, toClosedQuestion, toOutgoingReply } from './outgoing.ts';
@@ -34,15 +34,15 @@ const SEND_MS = 60_000;
 export class Sending {
   readonly #services: Services;
   readonly #parts: Omit<SendingParts, 'services'>;
-  readonly #later: LaterChannel;
+  readonly #target: PushTarget;
   readonly #attempt: Attempt;
   /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
 
-  constructor(parts: SendingParts, later: LaterChannel, attempt: Attempt, admitted: Admittance | null) {
+  constructor(parts: SendingParts, target: PushTarget, attempt: Attempt, admitted: Admittance | null) {
     this.#services = parts.services;
     this.#parts = parts;
-    this.#later = later;
+    this.#target = target;
     this.#attempt = attempt;
     this.#admitted = admitted;
   }
@@ -62,7 +62,7 @@ export class Sending {
   async #sendReply(reply: OutgoingReply, reply_to: JsonObject): Promise<AttemptOutcome | null> {
     const completed = await this.#completed(reply, reply_to);
     if (completed === null) return null;
-    const { channel } = this.#later;
+    const { channel } = this.#target;
     await this.#inTime(() => channel.send({ ...completed, reply_to }));
     const sent_ids = this.#parts.sentIds.take(reply.id);
     // The question is the last message of a reply.
@@ -71,7 +71,7 @@ export class Sending {
   }
 
   async #closeCard(reply_to: JsonObject): Promise<AttemptOutcome> {
-    const { channel, plugin } = this.#later;
+    const { channel, plugin } = this.#target;
     const closed = await toClosedQuestion(this.#services, plugin, this.#attempt.message);
     if (closed !== null && channel.closeQuestion)
       await this.#inTime(async () => channel.closeQuestion?.({ ...closed, reply_to }));
@@ -88,7 +88,7 @@ export class Sending {
     const { clock, log, seal, texts } = this.#services;
     // By then, the user has noticed it or never will.
     if (clock.now() >= received_at + DAY_MS) return 'the link was changed more than a day ago';
-    const chat = findPrivateChat(log, this.#later, user_id);
+    const chat = findPrivateChat(log, this.#target, user_id);
     if (chat === null) return 'the channel cannot write to a user first';
     // The claims of the person are gone with the link, and with them the language.
     const reply = texts.in(null).say(`link_${link_change}_by_operator`);
@@ -137,7 +137,7 @@ export class Sending {
   async #isOfSomebodyElse(): Promise<boolean> {
     const { message, written_for } = this.#attempt.message;
     if (message === null || written_for === undefined || message.shared) return false;
-    const link = await findSendersLink(this.#services, this.#later.plugin, message);
+    const link = await findSendersLink(this.#services, this.#target.plugin, message);
     return link === 'other_sender' || (link !== null && link.person !== written_for);
   }
 
@@ -145,7 +145,7 @@ export class Sending {
   async #completed(reply: OutgoingReply, reply_to: JsonObject): Promise<OutgoingReply | null> {
     const { sign_in } = this.#attempt.message;
     if (sign_in === undefined) return reply;
-    const hinted = await hintAtSignIn(this.#services, this.#later, this.#attempt.message, sign_in, reply_to);
+    const hinted = await hintAtSignIn(this.#services, this.#target, this.#attempt.message, sign_in, reply_to);
     const completed = await this.#services.store.inbox.completeSignIn(this.#attempt.claim, hinted);
     if (completed === null) return null;
     this.#attempt.message = completed;

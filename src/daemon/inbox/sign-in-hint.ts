@@ -2,7 +2,7 @@ import { fillIn, type JsonObject, type PrivateSession } from '../../channel/inde
 import type { Services } from '../message/services.ts';
 import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { askChannel, findPrivateChat, findPrivateSession, type LaterChannel } from './ask-channel.ts';
+import { askChannel, findPrivateChat, findPrivateSession, type PushTarget } from './ask-channel.ts';
 import { createNotice } from './notify.ts';
 import { omitPrivate } from './outgoing.ts';
 
@@ -26,13 +26,13 @@ interface PrivatePlace {
  */
 export async function hintAtSignIn(
   services: Services,
-  later: LaterChannel,
+  target: PushTarget,
   message: InboxMessage,
   hint: SignInHint,
   reply_to: JsonObject,
 ): Promise<SignInHinted> {
-  const { isWritten, place } = await writePrivately(services, later, message, hint);
-  const url = askChannel(services.log, later, (channel) => channel.chatUrl?.());
+  const { isWritten, place } = await writePrivately(services, target, message, hint);
+  const url = askChannel(services.log, target, (channel) => channel.chatUrl?.());
   const write = url === null ? hint.write : fillIn(hint.write_at, { url });
   const sentence = ` ${isWritten ? hint.written : write}`;
   const { reply, question, user_id } = message;
@@ -49,7 +49,7 @@ export async function hintAtSignIn(
             channel_id: place.session.channel_id,
             reply_to: omitPrivate(place.reply_to),
             follow_up: {
-              ...createNotice(later.plugin, services, reply_to, hint.answered, user_id),
+              ...createNotice(target.plugin, services, reply_to, hint.answered, user_id),
               is_hint: true,
             },
           },
@@ -58,16 +58,16 @@ export async function hintAtSignIn(
 
 async function writePrivately(
   { clock, log, stopping }: Services,
-  later: LaterChannel,
+  target: PushTarget,
   { id, request_id, user_id, session_id }: InboxMessage,
   { private_text }: SignInHint,
 ): Promise<{ isWritten: boolean; place: PrivatePlace | null }> {
-  const { plugin, channel } = later;
-  const reply_to = findPrivateChat(log, later, user_id);
+  const { plugin, channel } = target;
+  const reply_to = findPrivateChat(log, target, user_id);
   if (reply_to === null || user_id === null) return { isWritten: false, place: null };
   const placed = () => ({
     reply_to,
-    session: findPrivateSession(log, later, user_id, session_id ?? ''),
+    session: findPrivateSession(log, target, user_id, session_id ?? ''),
   });
   const limit = new TimeLimit(clock, PRIVATE_MS, [stopping]);
   try {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../channel/index.ts';
 import type { Log } from '../process/log.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import type { LaterChannel } from './ask-channel.ts';
+import type { PushTarget } from './ask-channel.ts';
 
 /** Maximum number of calls at the same time. */
 const CALLS_MAX = 32;
@@ -25,7 +25,7 @@ export class Typing {
     this.#log = log;
   }
 
-  show({ plugin, channel }: LaterChannel, reply_to: JsonObject): void {
+  show({ plugin, channel }: PushTarget, reply_to: JsonObject): void {
     if (!plugin.capabilities.typing || !channel.typing || this.#calls >= CALLS_MAX) return;
     this.#calls++;
     const limit = new TimeLimit(this.#clock, CALL_MS);
@@ -42,8 +42,8 @@ export class Typing {
   }
 
   /** Shows the indicator now, and keeps showing it. @returns a function that ends it. */
-  keepShowing(later: LaterChannel, reply_to: JsonObject): () => void {
-    this.show(later, reply_to);
-    return every(this.#clock, AGAIN_MS, () => this.show(later, reply_to));
+  keepShowing(target: PushTarget, reply_to: JsonObject): () => void {
+    this.show(target, reply_to);
+    return every(this.#clock, AGAIN_MS, () => this.show(target, reply_to));
   }
 }

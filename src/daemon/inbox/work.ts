@@ -5,7 +5,7 @@ import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox/in
 import type { Outage } from '../store/inbox/outages.ts';
 import { every } from '../time/clock.ts';
 import { LiveSet } from '../time/live-map.ts';
-import { findPrivateChat, type LaterChannel } from './ask-channel.ts';
+import { findPrivateChat, type PushTarget } from './ask-channel.ts';
 import { Delivery } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';
@@ -56,7 +56,7 @@ export class InboxWorker {
   readonly questions: QuestionsBeingSent;
   readonly #services: Services;
   readonly #typing: Typing;
-  readonly #channels = new Map<string, LaterChannel>();
+  readonly #channels = new Map<string, PushTarget>();
   readonly #lanes: Readonly<Record<AttemptKind, Lane>>;
   readonly #claims = new LiveSet<InboxClaim>();
   /** Attempts and polls that are under way. */
@@ -114,13 +114,13 @@ export class InboxWorker {
     reply_to,
     collects,
   }: Pick<NewInboxMessage, 'platform' | 'reply_to' | 'collects'>): void {
-    const later = this.#channels.get(platform);
-    if (!later || !this.#taking) return;
+    const target = this.#channels.get(platform);
+    if (!target || !this.#taking) return;
     if (collects === undefined) {
-      this.#typing.show(later, reply_to);
+      this.#typing.show(target, reply_to);
       return;
     }
-    const stopTyping = this.#typing.keepShowing(later, reply_to);
+    const stopTyping = this.#typing.keepShowing(target, reply_to);
     const { clock } = this.#services;
     clock.after(Math.min(collects.wait_ms, collects.max_ms), () => {
       stopTyping();
@@ -130,8 +130,8 @@ export class InboxWorker {
 
   /** The `reply_to` of a private chat with a user; null if the channel is not active, or cannot write to a user first. */
   privateChat(platform: string, user_id: string): JsonObject | null {
-    const later = this.#channels.get(platform);
-    return later ? findPrivateChat(this.#services.log, later, user_id) : null;
+    const target = this.#channels.get(platform);
+    return target ? findPrivateChat(this.#services.log, target, user_id) : null;
   }
 
   /**
@@ -205,8 +205,8 @@ export class InboxWorker {
   }
 
   #begin(claim: InboxClaim, admitted: Admittance | null): void {
-    const later = this.#channels.get(claim.message.platform);
-    if (!later) throw new Error(`claimed a message of ${claim.message.platform}, which is not active`);
+    const target = this.#channels.get(claim.message.platform);
+    if (!target) throw new Error(`claimed a message of ${claim.message.platform}, which is not active`);
     const lane = this.#lanes[admitted === null ? 'run' : 'send'];
     lane.active++;
     this.#claims.add(claim);
@@ -217,7 +217,7 @@ export class InboxWorker {
       questions: this.questions,
       sentIds: this.sentIds,
     };
-    const delivery = new Delivery(services, later, claim, admitted);
+    const delivery = new Delivery(services, target, claim, admitted);
     // The claim may have arrived after the worker was paused.
     const attempt = (this.#taking ? delivery.make() : delivery.giveBack())
       .catch((error: unknown) => this.#brokeOff(claim, error))
@@ -294,6 +294,6 @@ export class InboxWorker {
   }
 }
 
-function canSend(channel: Channel): channel is LaterChannel['channel'] {
+function canSend(channel: Channel): channel is PushTarget['channel'] {
   return channel.send !== undefined;
 }
