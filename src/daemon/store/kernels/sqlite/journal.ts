@@ -67,7 +67,7 @@ export interface JournalBounds {
 /** The bounds except in tests. */
 const BOUNDS: JournalBounds = { length: 4 * 1024 * 1024, bite: 32 };
 /** The share of a long journal whose documents are moved in one order. */
-const SHARE = 0.25;
+const SHARE = 0.5;
 /** A commit moves this many times as many documents as it writes. It limits how long the event loop is blocked. */
 const PACE = 1.25;
 /** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */
