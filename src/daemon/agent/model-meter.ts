@@ -12,6 +12,19 @@ import type { RunRecorder } from './run-recorder.ts';
 /** Tokens that are reserved for an answer if nothing limits its length. */
 const USUAL_OUTPUT_TOKENS = 1024;
 
+/**
+ * Whether a value can be a number of tokens. With any other, such as a negative one, AGENT_DAILY_TOKENS would limit
+ * nothing, and the metrics could not be counted.
+ */
+export function isTokenCount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+}
+
+/** The number of tokens that a runtime reports; 0 if it cannot be one. */
+function readTokenCount(value: unknown): number {
+  return isTokenCount(value) ? value : 0;
+}
+
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
@@ -63,7 +76,8 @@ export class RunMeter implements ModelMeter {
     const id = randomSuffix();
     const budget = await this.#budget();
     if (budget) {
-      const tokens = Math.ceil(call.prompt_tokens) + (max_output_tokens ?? USUAL_OUTPUT_TOKENS);
+      const expected = Math.ceil(readTokenCount(call.prompt_tokens));
+      const tokens = expected + readTokenCount(max_output_tokens ?? USUAL_OUTPUT_TOKENS);
       const request = { id, tokens, max: budget.max, ttl_ms: Math.max(1, deadline - clock.now()) };
       const { granted, left, retry_after_ms } = await budget.store.reserve(budget.key, request);
       if (!granted) {
@@ -76,9 +90,14 @@ export class RunMeter implements ModelMeter {
     const began = performance.now();
     let isOver = false;
     let heard: ModelCallContent | null = null;
-    const end = async (result: ModelCallResult) => {
+    const end = async (reported: ModelCallResult) => {
       if (isOver) return;
       isOver = true;
+      const result = {
+        ...reported,
+        input_tokens: readTokenCount(reported.input_tokens),
+        output_tokens: readTokenCount(reported.output_tokens),
+      };
       recorder?.model({ model, provider }, heard, result);
       this.#end(part, model, result, performance.now() - began);
       if (budget) await this.#settle(id, result.input_tokens + result.output_tokens);

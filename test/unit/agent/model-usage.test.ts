@@ -78,6 +78,30 @@ describe('the usage of a run', () => {
     expect(meter.usage?.input_tokens).toBeLessThan(1500);
   });
 
+  test.each([
+    { prompt_tokens: 10, completion_tokens: -1_000_000 },
+    { prompt_tokens: -1, completion_tokens: 10 },
+    { prompt_tokens: 1e308, completion_tokens: 10 },
+  ])('is estimated if the model reports %o', async (usage) => {
+    model.script([{ text: ['four', 'four'], usage }]);
+    const { meter, lines, store } = meteredRun({ max: 5000 });
+    await replyOf(await run(meter, { text: 'x'.repeat(4000) }));
+    expect(lines()).toMatchObject([{ verdict: 'ok', output_tokens: 2, estimated: true }]);
+    const { left } = await store.budgets.reserve('k', { id: 'next', tokens: 1, max: 5000, ttl_ms: 1000 });
+    expect(left).toBeLessThan(4000);
+    expect(left).toBeGreaterThan(3500);
+  });
+
+  test('counts as 0 where a runtime reports something that cannot be a number of tokens', async () => {
+    const { meter, lines, store } = meteredRun({ max: 5000 });
+    const call = await meter.begin({ model: 'own', provider: 'own', prompt_tokens: Number.NaN });
+    if (call.ok) await call.end({ input_tokens: Number.NaN, output_tokens: -7 });
+    expect(lines()).toEqual([{ verdict: 'ok', model: 'own', input_tokens: 0, output_tokens: 0 }]);
+    expect(meter.usage).toEqual({ input_tokens: 0, output_tokens: 0 });
+    const again = await store.budgets.reserve('k', { id: 'next', tokens: 5000, max: 5000, ttl_ms: 1000 });
+    expect(again.granted).toBe(true);
+  });
+
   test('is 0 in the trace line of an attempt that failed before any text arrived', async () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }, { text: ['Hi.'] }]);
     const { meter, lines } = meteredRun();

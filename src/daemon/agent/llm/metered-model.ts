@@ -2,7 +2,7 @@ import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
 import type { ModelCallContent, ModelCallResult, ModelMeter } from '../../../agent/index.ts';
 import { nestsDeeper } from '../../syntax/json.ts';
 import { onAbort } from '../../time/time-limit.ts';
-import { estimateTokens } from '../model-meter.ts';
+import { estimateTokens, isTokenCount } from '../model-meter.ts';
 import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
 import { modelFailure } from './model-failure.ts';
 
@@ -128,7 +128,7 @@ class Listener {
     const { inputTokens, outputTokens } = usage;
     const content = { ...this.#content(), finish_reason: finishReason.unified };
     const estimated = this.#estimated();
-    if (inputTokens.total === undefined || outputTokens.total === undefined)
+    if (!isTokenCount(inputTokens.total) || !isTokenCount(outputTokens.total))
       return this.#end(estimated, content);
     const { estimated: _, ...known } = estimated;
     const counted = { input_tokens: inputTokens.total, output_tokens: outputTokens.total };
