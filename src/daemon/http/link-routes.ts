@@ -1,5 +1,6 @@
 import { CHANNEL_TITLES } from '../../../plugins/names.ts';
 import type { ChannelRequest, ChannelResponse, PushChannel, Route } from '../../channel/index.ts';
+import { plainValue } from '../../channel/plain-value.ts';
 import { readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
@@ -178,7 +179,7 @@ async function addresses(
   const asked = taking.map(async ({ plugin, channel }) => {
     try {
       const push = channel as PushChannel;
-      const url = (await push.codeUrl?.(code)) ?? push.chatUrl?.();
+      const url = (await push.codeUrl?.(code)) ?? plainValue(push.chatUrl?.(), 'chatUrl');
       if (typeof url === 'string') found[plugin.name] = { url };
     } catch (error) {
       log.warn({ channel: plugin.name, err: error }, 'a channel could not report its address');

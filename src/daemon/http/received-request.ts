@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { PARTS_MAX, readMultipart } from '../../channel/payload.ts';
+import { PromiseReturned } from '../../channel/plain-value.ts';
 import { AgentdError } from '../errors.ts';
 import type { TokenValidator, ValidatedToken } from '../identity/identity.ts';
 import type { Ticket, Tickets } from '../time/tickets.ts';
@@ -66,7 +67,8 @@ function routeAndRoom(ctx: Context, largeBodies: LargeBodies): { route: MountedR
 function readThread(route: Route, request: ChannelRequest): string | null {
   try {
     return route.thread?.(request) ?? null;
-  } catch {
+  } catch (error) {
+    if (error instanceof PromiseReturned) throw error;
     return null;
   }
 }
@@ -170,7 +172,8 @@ export function validateToken(services: { readonly tokens: TokenValidator }): Mi
 function readToken(route: Route, request: ChannelRequest): string | null | undefined {
   try {
     return route.token?.(request);
-  } catch {
+  } catch (error) {
+    if (error instanceof PromiseReturned) throw error;
     return null;
   }
 }

@@ -1,5 +1,6 @@
 import createFindMyWay, { type HTTPMethod } from 'find-my-way';
 import type { Channel, ChannelHealth, ChannelPlugin, Route } from '../../channel/index.ts';
+import { plainValue } from '../../channel/plain-value.ts';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
 import type { Middleware } from './exchange.ts';
@@ -51,10 +52,12 @@ function mount(route: Route, channel: string): MountedRoute {
   return {
     ...route,
     channel,
-    ...(route.token ? { token: (request) => route.token?.(request) } : {}),
-    ...(route.refusal ? { refusal: route.refusal.bind(route) } : {}),
-    ...(route.headers ? { headers: (request) => route.headers?.(request) ?? {} } : {}),
-    ...(route.thread ? { thread: (request) => route.thread?.(request) ?? null } : {}),
+    ...(route.token ? { token: (request) => plainValue(route.token?.(request), 'token') } : {}),
+    ...(route.refusal
+      ? { refusal: (problem) => plainValue(route.refusal?.(problem), 'refusal') as object }
+      : {}),
+    ...(route.headers ? { headers: (request) => plainValue(route.headers?.(request) ?? {}, 'headers') } : {}),
+    ...(route.thread ? { thread: (request) => plainValue(route.thread?.(request) ?? null, 'thread') } : {}),
     handle: (request) => route.handle(request),
   };
 }
@@ -161,7 +164,7 @@ function joinDigests(agents: AgentsSeen): string {
 
 function readHealth(name: string, channel: Channel, log: Log): ChannelHealth {
   try {
-    return readReport(channel.health?.() ?? { status: 'ok' });
+    return readReport(plainValue(channel.health?.() ?? { status: 'ok' }, 'health'));
   } catch (error) {
     log.warn({ channel: name, err: error }, 'a channel could not report its health');
     return { status: 'degraded', detail: 'The channel could not report its health.' };

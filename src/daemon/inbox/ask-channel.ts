@@ -1,5 +1,6 @@
 import { checkId, checkReplyTo, checkThreadId, ID_MAX } from '../../channel/check-message.ts';
 import type { Channel, ChannelPlugin, JsonObject, PrivateSession } from '../../channel/index.ts';
+import { plainValue } from '../../channel/plain-value.ts';
 import type { Log } from '../process/log.ts';
 
 /** A channel to which the inbox pushes replies. */
@@ -30,7 +31,7 @@ export function findPrivateChat(
 ): JsonObject | null {
   if (user_id === null) return null;
   return askChannel(log, target, (channel) => {
-    const reply_to = channel.privateChat?.(user_id) ?? null;
+    const reply_to = plainValue(channel.privateChat?.(user_id) ?? null, 'privateChat');
     if (reply_to !== null) checkReplyTo(reply_to, refuse('`privateChat`'));
     return reply_to;
   });
@@ -47,7 +48,7 @@ export function findPrivateSession(
   session_id: string,
 ): PrivateSession | null {
   return askChannel(log, target, (channel) => {
-    const session = channel.privateSession?.(user_id, session_id) ?? null;
+    const session = plainValue(channel.privateSession?.(user_id, session_id) ?? null, 'privateSession');
     if (session === null) return null;
     checkThreadId(session.thread_id, target.plugin.name, refuse('`thread_id` of `privateSession`'));
     checkId(session.channel_id, ID_MAX, refuse('`channel_id` of `privateSession`'));

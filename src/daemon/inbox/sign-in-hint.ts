@@ -1,4 +1,5 @@
 import { fillIn, type JsonObject, type PrivateSession } from '../../channel/index.ts';
+import { plainValue } from '../../channel/plain-value.ts';
 import type { Services } from '../message/services.ts';
 import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
@@ -32,7 +33,7 @@ export async function hintAtSignIn(
   reply_to: JsonObject,
 ): Promise<SignInHinted> {
   const { isWritten, place } = await writePrivately(services, target, message, hint);
-  const url = askChannel(services.log, target, (channel) => channel.chatUrl?.());
+  const url = askChannel(services.log, target, (channel) => plainValue(channel.chatUrl?.(), 'chatUrl'));
   const write = url === null ? hint.write : fillIn(hint.write_at, { url });
   const sentence = ` ${isWritten ? hint.written : write}`;
   const { reply, question, user_id } = message;

@@ -1,3 +1,4 @@
+import { plainValue } from '../../channel/plain-value.ts';
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Claims, TokenVerdict } from '../identity/identity.ts';
 import type { Claimant, LinkCode } from '../store/links/link-codes.ts';
@@ -177,7 +178,8 @@ function comparedPhone(
   { phone }: Claims,
 ): 'same' | 'other' | 'unknown' {
   const claim = phone?.trim() ?? '';
-  return claim === '' ? 'unknown' : (linking.comparePhone?.(user_id, claim) ?? 'unknown');
+  if (claim === '') return 'unknown';
+  return plainValue(linking.comparePhone?.(user_id, claim) ?? 'unknown', 'linking.comparePhone');
 }
 
 /** The claims of the token with which a code was made; null if the code has ended. */

@@ -1,5 +1,6 @@
 import { ID_MAX, SPELLINGS_MAX } from '../../channel/check-message.ts';
 import type { ChannelLinking } from '../../channel/index.ts';
+import { plainValue } from '../../channel/plain-value.ts';
 import { isName } from '../identity/decode-token.ts';
 
 /** The parts of a channel that links depend on. */
@@ -29,7 +30,7 @@ export function linkKeys(channel: LinkedChannel, user_id: string): readonly [str
  */
 export function listSpellings({ name, linking }: LinkedChannel, given: string): readonly string[] {
   if (!linking) return [given];
-  const spellings: unknown = linking.idsOf(given);
+  const spellings: unknown = plainValue(linking.idsOf(given), 'linking.idsOf');
   if (Array.isArray(spellings) && spellings.length <= SPELLINGS_MAX && spellings.every(isId))
     return spellings;
   throw new Error(

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ChannelResponse, ResponseStream, Route } from '../../../src/channel/index.ts';
+import type { ChannelRequest, ChannelResponse, ResponseStream, Route } from '../../../src/channel/index.ts';
 import { AgentdError } from '../../../src/daemon/errors.ts';
 import { ReceivedRequest } from '../../../src/daemon/http/received-request.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
@@ -46,14 +46,15 @@ describe('GET /', () => {
       status: 'ok',
       adapters: { web: { status: 'degraded', detail: 'no answer' } },
     });
-    const broken = await serve({
-      health() {
-        throw new Error('password123');
-      },
-    });
-    expect(await (await fetch(`${broken.url}/`)).json()).toMatchObject({
-      adapters: { web: { status: 'degraded', detail: 'The channel could not report its health.' } },
-    });
+    const throwing = () => {
+      throw new Error('password123');
+    };
+    for (const health of [throwing, async () => throwing()]) {
+      const broken = await serve({ health: health as never });
+      expect(await (await fetch(`${broken.url}/`)).json()).toMatchObject({
+        adapters: { web: { status: 'degraded', detail: 'The channel could not report its health.' } },
+      });
+    }
   });
 
   test.each<[unknown, object]>([
@@ -210,6 +211,24 @@ test('only a request that names a thread gets a ticket; one that cannot be read 
     [true, false, false],
   ]);
 });
+
+test.each(['token', 'thread', 'headers', 'refusal'])(
+  'a route whose function `%s` returns a promise that rejects fails, and the process lives on',
+  async (member) => {
+    const handle = (request: ChannelRequest) => ({ body: request.json() });
+    const broken = { method: 'POST', path: '/telex', handle, [member]: async () => Promise.reject('broken') };
+    const web = await serve({ routes: [broken as unknown as Route] });
+    const response = await post(`${web.url}/telex`, '{');
+    expect(response.status).toBe(member === 'refusal' ? 400 : 500);
+    expect(web.log).toContainEqual(
+      expect.objectContaining({
+        err: expect.objectContaining({
+          message: `\`${member}\` returned a promise, but must return a plain value`,
+        }),
+      }),
+    );
+  },
+);
 
 describe('a client that sends requests without waiting for the answers', () => {
   const head = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';

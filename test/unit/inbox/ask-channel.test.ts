@@ -25,6 +25,15 @@ it('a channel that throws when it is asked how to reach a person knows no way, a
   expect(lines).toMatchObject([{ level: 'warn' }, { level: 'warn' }]);
 });
 
+it('a channel whose answer is a promise that rejects knows no way, and the process lives on', () => {
+  const { log, lines } = collectLog();
+  const later = async () => Promise.reject('broken') as never;
+  const late = target({ privateChat: later, privateSession: later } as never);
+  expect(findPrivateChat(log, late, 'u')).toBeNull();
+  expect(findPrivateSession(log, late, 'u', 'telex:g')).toBeNull();
+  expect(lines).toHaveLength(2);
+});
+
 it('a channel leads to no session of another channel', () => {
   const { log, lines } = collectLog();
   const ask = (thread_id: string) =>
