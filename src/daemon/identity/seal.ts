@@ -99,10 +99,8 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
     digests(text, purpose) {
       look();
       const [first = NO_KEY, ...further] = own.length === 0 ? [] : [...own, ...others];
-      const digest = (key: { key: KeyObject }) =>
-        createHmac('sha256', Buffer.from(hkdfSync('sha256', key.key, '', `agentd ${purpose}`, 32)))
-          .update(text)
-          .digest('base64url');
+      const digest = ({ digestKey }: Pick<HeldKey, 'digestKey'>) =>
+        createHmac('sha256', digestKey(purpose)).update(text).digest('base64url');
       return [digest(first), ...further.map(digest)];
     },
     close(token, record) {
@@ -136,18 +134,39 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
   };
 }
 
-const NO_KEY = { key: createSecretKey(Buffer.alloc(32)) };
+interface HeldKey {
+  id: string;
+  key: KeyObject;
+  mark: string;
+  /** The key of the hashes for one purpose. */
+  digestKey(purpose: string): KeyObject;
+}
+
+const NO_KEY = { digestKey: createDigestKeys(createSecretKey(Buffer.alloc(32))) };
 
 export function listMarks(keys: Secret | undefined): string[] {
   return deriveKeys(keys).map(({ mark }) => mark);
 }
 
-function deriveKeys(keys: Secret | undefined) {
+function deriveKeys(keys: Secret | undefined): HeldKey[] {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
     const id = hash('sha256', key, 'base64url').slice(0, ID_LENGTH);
     // The key is imported once. If it were imported for each use, sealing would cost three times as much.
-    return { id, key: createSecretKey(key), mark: `${SEALED}${id}.` };
+    const imported = createSecretKey(key);
+    return { id, key: imported, mark: `${SEALED}${id}.`, digestKey: createDigestKeys(imported) };
   });
+}
+
+/** Derives each key once: a text of a person may have thousands of parts that are hashed. */
+function createDigestKeys(key: KeyObject): HeldKey['digestKey'] {
+  const derived = new Map<string, KeyObject>();
+  return (purpose) => {
+    const known = derived.get(purpose);
+    if (known) return known;
+    const made = createSecretKey(Buffer.from(hkdfSync('sha256', key, '', `agentd ${purpose}`, 32)));
+    derived.set(purpose, made);
+    return made;
+  };
 }
 
 /** How many stored texts a key has sealed. */
