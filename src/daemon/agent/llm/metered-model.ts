@@ -1,6 +1,6 @@
 import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
 import type { ModelCallContent, ModelCallResult, ModelMeter } from '../../../agent/index.ts';
-import { nestsDeeper } from '../../syntax/json.ts';
+import { mapTexts, nestsDeeper } from '../../syntax/json.ts';
 import { onAbort } from '../../time/time-limit.ts';
 import { estimateTokens, isTokenCount } from '../model-meter.ts';
 import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
@@ -24,8 +24,10 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
   return wrapLanguageModel({
     model,
     middleware: {
-      async wrapStream({ doStream, params }) {
-        const prompt_tokens = estimateTokens(JSON.stringify([params.prompt, params.tools ?? []]));
+      async wrapStream({ model: inner, params: given }) {
+        const written = JSON.stringify([given.prompt, given.tools ?? []]);
+        const params = HALF_CHARACTER.test(written) ? withWholeCharacters(given) : given;
+        const prompt_tokens = estimateTokens(written);
         const call = await meter.begin({
           model: model.modelId,
           provider: providerName(model),
@@ -41,7 +43,7 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
         };
         const heard = new Listener(end, prompt_tokens, params.abortSignal);
         try {
-          const result = await doStream();
+          const result = await inner.doStream(params);
           return { ...result, stream: ReadableStream.from(heard.listen(result.stream)) };
         } catch (error) {
           await heard.refused(modelFailure(error).reason);
@@ -50,6 +52,20 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
       },
     },
   });
+}
+
+/**
+ * In JSON, half of a character that has two UTF-16 units. A system that cuts a text may leave one behind. Many model
+ * servers refuse a request that contains it, so the run would fail, and with it each later run that is told the text.
+ */
+const HALF_CHARACTER = /\\ud[89a-f]/;
+
+type Params = Parameters<WrapStream>[0]['params'];
+
+function withWholeCharacters(params: Params): Params {
+  const { prompt, tools } = params;
+  const repair = <T>(value: T) => mapTexts(value, (text) => text.toWellFormed()) as T;
+  return { ...params, prompt: repair(prompt), ...(tools === undefined ? {} : { tools: repair(tools) }) };
 }
 
 /**

@@ -160,6 +160,21 @@ describe('the model runtime', () => {
     expect(tool.calls).toHaveLength(2);
   });
 
+  test('sends no half of a character, which many servers refuse: neither of a result nor of a definition', async () => {
+    model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Done.'] }]);
+    const cut = '😀'.slice(0, 1);
+    const tool = fakeTool({ ok: true, result: `The note ends in ${cut}` });
+    tool.description = `Looks up a user ${cut}`;
+    tool.parameters = { ...tool.parameters, description: `Whole: 😀, half: ${cut}` };
+    expect(await replyOf(await run({ tools: [tool] }))).toBe('Done.');
+    const [, second] = model.requests;
+    expect(second?.messages.at(-1)?.content).toBe('The note ends in \ufffd');
+    expect(second?.tools?.[0]?.function).toMatchObject({
+      description: 'Looks up a user \ufffd',
+      parameters: { description: 'Whole: 😀, half: \ufffd' },
+    });
+  });
+
   test('gives the model an explanation if a tool fails', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Sorry.'] }]);
     const tool = fakeTool({ ok: false, message: 'The API is down.' });
