@@ -125,9 +125,9 @@ async function requestExchange(
   // A token of another type cannot be sent as a bearer token (RFC 8693, section 2.2.1).
   if (typeof type === 'string' && type.toLowerCase() !== 'bearer')
     throw failed('the token endpoint answered with a token that is not a bearer token');
-  const seconds = Number(answer?.expires_in);
-  const expires_in = answer?.expires_in !== undefined && Number.isFinite(seconds) ? seconds : null;
-  return { token: new Secret(token), expires_in };
+  // A server that does not know the lifetime may say null.
+  const seconds = Number(answer?.expires_in ?? Number.NaN);
+  return { token: new Secret(token), expires_in: Number.isFinite(seconds) ? seconds : null };
 }
 
 function failed(why: string, cause?: unknown): TokenFailure {

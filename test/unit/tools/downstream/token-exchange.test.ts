@@ -140,17 +140,20 @@ describe('the cache of exchanged tokens', () => {
     expect(server.exchanged).toHaveLength(1);
   });
 
-  test('a token without an expiry is kept for a minute', async () => {
-    server.answer = {};
-    const exchange = create();
-    await exchange.exchange('shop', settings(), alice);
-    now += 54_000;
-    await exchange.exchange('shop', settings(), alice);
-    expect(server.exchanged).toHaveLength(1);
-    now += 6_000;
-    await exchange.exchange('shop', settings(), alice);
-    expect(server.exchanged).toHaveLength(2);
-  });
+  test.each([{}, { expires_in: null }])(
+    'a token without an expiry is kept for a minute: %j',
+    async (answer) => {
+      server.answer = answer;
+      const exchange = create();
+      await exchange.exchange('shop', settings(), alice);
+      now += 54_000;
+      await exchange.exchange('shop', settings(), alice);
+      expect(server.exchanged).toHaveLength(1);
+      now += 6_000;
+      await exchange.exchange('shop', settings(), alice);
+      expect(server.exchanged).toHaveLength(2);
+    },
+  );
 
   test('a token that was refused is replaced by another exchange', async () => {
     const exchange = create();
