@@ -1,7 +1,7 @@
 import type { PersonKey } from '../../identity/identity.ts';
 import { maskEchoed } from '../../settings/mask-secrets.ts';
 import type { Secret } from '../../settings/secret.ts';
-import { parseExactly } from '../../syntax/json.ts';
+import { nestsDeeper, parseExactly } from '../../syntax/json.ts';
 import { systemClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
@@ -12,6 +12,11 @@ import { findPathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
+/**
+ * Maximum nesting depth of JSON. Parsing an answer with 500,000 levels would hold up all requests for a second. A deeper
+ * answer counts as one that is not JSON.
+ */
+const MAX_DEPTH = 1_000;
 const MAX_REDIRECTS = 3;
 
 /**
@@ -256,6 +261,7 @@ function parse(
 ): unknown {
   if (masked.trim() === '') return null;
   try {
+    if (nestsDeeper(masked, MAX_DEPTH)) throw new RangeError('too deep');
     return parseExactly(masked);
   } catch {
     if (expects === 'text') return masked;

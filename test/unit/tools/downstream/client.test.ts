@@ -83,6 +83,18 @@ test('an answer that is not JSON is not quoted in the error, which is logged', a
   }
 });
 
+test('an answer that is nested too deeply is not parsed, because that would hold up all requests', async () => {
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  const [deep, deepest] = [nested(900), nested(400_000)];
+  api.misbehave('/users', { status: 200, body: deep });
+  expect((await client().send(look)).body).toEqual(JSON.parse(deep));
+  api.misbehave('/users', { status: 200, body: deepest });
+  expect((await client().send({ ...look, expects: 'text' })).body).toBe(deepest);
+  expect(await failureOf(client().send(look))).toMatchObject({ reason: 'not_json' });
+  api.misbehave('/users', { status: 422, body: deepest });
+  expect(await client().send(look)).toEqual({ status: 422, body: null });
+});
+
 test('an empty body is returned as null', async () => {
   api.misbehave('/users', { status: 200, body: '' });
   expect(await client().send(look)).toEqual({ status: 200, body: null });
