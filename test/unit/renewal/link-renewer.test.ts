@@ -86,6 +86,12 @@ describe('the token of a link', () => {
     expect(issuer.exchanged).toEqual([]);
   });
 
+  it('lives from when it was stored on if its `iat` is a number, but no time', async () => {
+    old = await issued({ iat: -1e306 });
+    expect(await renewer.met(await linked())).toBe('kept');
+    expect((await world.store.linkRenewals.find(KEY))?.due_at).toBeGreaterThan(world.services.clock.now());
+  });
+
   it('is exchanged once, however many messages meet it on however many daemons', async () => {
     issuer.answer = { access_token: await later() };
     const link = await linked();

@@ -1,3 +1,4 @@
+import { isMoment } from '../../identity/decode-token.ts';
 import type { Claims, TokenOrigin } from '../../identity/identity.ts';
 import { dueAt } from '../../time/clock.ts';
 import { withdrawActions } from '../actions/questions.ts';
@@ -47,14 +48,14 @@ export interface LinkRenewalStore {
   find(key: string): Promise<Renewal | null>;
 }
 
-/** When a token was issued (null if it does not say) and when it expires, ms since the epoch. */
+/** When a token was issued (null if it does not say, or names no time) and when it expires, ms since the epoch. */
 export interface TokenLife {
   issued_at: number | null;
   expires_at: number;
 }
 
 export function toTokenLife({ iat, exp }: Pick<Claims, 'iat' | 'exp'>): TokenLife {
-  return { issued_at: iat === undefined ? null : Math.floor(iat * 1000), expires_at: Math.floor(exp * 1000) };
+  return { issued_at: isMoment(iat) ? Math.floor(iat * 1000) : null, expires_at: Math.floor(exp * 1000) };
 }
 
 export interface Renewal
