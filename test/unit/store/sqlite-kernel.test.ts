@@ -647,6 +647,14 @@ it('a document that a command has changed and moved has no old place in an index
   expect([await count('x'), await count('y')]).toEqual([0, 12]);
 });
 
+it('a document without a place in the order of its index is refused, and hides no other', async () => {
+  const { kernel, put } = fixture();
+  const broken = kernel.step((tx) => tx.put(THING, 'broken', aThing(Number.NaN, { group: 'g' })));
+  await expect(broken).rejects.toThrow('a place of thing is NaN');
+  await put('k1');
+  expect(await kernel.step((tx) => tx.get(THING, 'broken'))).toBeNull();
+});
+
 it('a document that ends at no whole millisecond is refused, and keeps no other from being stored', async () => {
   const { kernel, put, stored, time } = fixture({ journalBounds: { length: 3000, bite: 1 } });
   const broken = aThing(1, { ends_at: time.now + 10.5 });

@@ -1,5 +1,6 @@
 import { randomSuffix } from '../../time/clock.ts';
 import type { Entry, IndexEntry, Kind, Ring, Tx } from './kernel.ts';
+import { listEntries } from './list-entries.ts';
 import { comparePlaces } from './ordered-index.ts';
 
 /** A document as it is stored: version, expiry, JSON. An absent one has the version ''. */
@@ -383,12 +384,4 @@ function addRead(reads: Map<string, Read>, read: Read): void {
 
 export function documentName(kind: string, key: string): string {
   return `${kind} ${key}`;
-}
-
-/** The indexes in which the document is. */
-export function listEntries(kind: Kind<never, unknown>, doc: unknown): readonly IndexEntry[] {
-  const entries = (kind.indexes && doc !== null && kind.indexes(doc as never)) || [];
-  for (const [, score] of entries)
-    if (!Number.isFinite(score)) throw new Error(`a place of ${kind.name} is ${score}`);
-  return entries;
 }

@@ -3,6 +3,7 @@ import { StoreUnavailable } from '../../../errors.ts';
 import { type Clock, randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, Tx } from '../kernel.ts';
+import { listEntries } from '../list-entries.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 import { readExpiry } from '../read-expiry.ts';
 
@@ -160,7 +161,7 @@ class MemoryTx implements Tx {
   put<T>(kind: Kind<T, unknown>, key: string, given: T): void {
     const doc = copyOf(given) as T;
     const before = this.#find(kind, key);
-    const places = (kind.indexes?.(doc) ?? []).map(
+    const places = listEntries(kind as Kind<never, unknown>, doc).map(
       ([index, score, tie = 0]): Ordered => ({ index, score, tie, key }),
     );
     this.#replace(kind, key, { doc, expires_at: readExpiry(kind, doc), items: before?.items ?? [], places });

@@ -1,13 +1,6 @@
 import type { IndexEntry, Kind, Ring } from '../kernel.ts';
-import {
-  type Answer,
-  createRead,
-  listEntries,
-  OptimisticTx,
-  type Pending,
-  type Read,
-  Stored,
-} from '../optimistic-tx.ts';
+import { listEntries } from '../list-entries.ts';
+import { type Answer, createRead, OptimisticTx, type Pending, type Read, Stored } from '../optimistic-tx.ts';
 import { readExpiry } from '../read-expiry.ts';
 import { ABSENT, type Known } from './known.ts';
 import { storedKey, storedName } from './stored-key.ts';

@@ -1,6 +1,7 @@
 import { randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
+import { listEntries } from '../list-entries.ts';
 import { comparePlaces } from '../ordered-index.ts';
 import { readExpiry } from '../read-expiry.ts';
 import type { Documents, HeldEntry } from './documents.ts';
@@ -59,7 +60,7 @@ export class SqliteTx implements Tx {
     const before = isAlive(entry.version, this.now) ? entry.version : null;
     if (before?.doc === doc) return;
     if (before === null) this.#dropList(entry.version);
-    const places = kind.indexes?.(doc) ?? [];
+    const places = listEntries(kind as Kind<never, unknown>, doc);
     const name = kind.isWide ? (places.find(([index]) => kind.isWide?.(index))?.[0] ?? null) : null;
     const expires_at = readExpiry(kind, doc);
     documents.change(entry, {
