@@ -1,7 +1,7 @@
 import { randomSuffix } from '../../time/clock.ts';
 import type { Entry, IndexEntry, Kind, Ring, Tx } from './kernel.ts';
-import { listEntries } from './list-entries.ts';
 import { comparePlaces } from './ordered-index.ts';
+import { listEntries } from './read-kind.ts';
 
 /** A document as it is stored: version, expiry, JSON. An absent one has the version ''. */
 export class Stored {

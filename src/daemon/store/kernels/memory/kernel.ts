@@ -3,9 +3,8 @@ import { StoreUnavailable } from '../../../errors.ts';
 import { type Clock, randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, Tx } from '../kernel.ts';
-import { listEntries } from '../list-entries.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
-import { readExpiry } from '../read-expiry.ts';
+import { listEntries, readExpiry } from '../read-kind.ts';
 
 interface StoredDocument {
   doc: unknown;

@@ -1,7 +1,6 @@
 import type { IndexEntry, Kind, Ring } from '../kernel.ts';
-import { listEntries } from '../list-entries.ts';
 import { type Answer, createRead, OptimisticTx, type Pending, type Read, Stored } from '../optimistic-tx.ts';
-import { readExpiry } from '../read-expiry.ts';
+import { listEntries, readExpiry } from '../read-kind.ts';
 import { ABSENT, type Known } from './known.ts';
 import { storedKey, storedName } from './stored-key.ts';
 

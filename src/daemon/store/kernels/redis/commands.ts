@@ -1,6 +1,6 @@
 import type { IndexEntry, Kind } from '../kernel.ts';
-import { listEntries } from '../list-entries.ts';
 import type { Changed } from '../optimistic-tx.ts';
+import { listEntries } from '../read-kind.ts';
 import type { RedisDocument } from './cache.ts';
 import { documentKey, endsKey, indexKey, listKey, storedKey } from './keys.ts';
 

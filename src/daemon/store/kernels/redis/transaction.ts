@@ -7,7 +7,7 @@ import {
   type Pending,
   type Read,
 } from '../optimistic-tx.ts';
-import { readExpiry } from '../read-expiry.ts';
+import { readExpiry } from '../read-kind.ts';
 import { ABSENT, RedisDocument } from './cache.ts';
 import { buildCommands, buildSharedCommand, type Command } from './commands.ts';
 import { indexKey, ringKey } from './keys.ts';

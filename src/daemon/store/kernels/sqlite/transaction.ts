@@ -1,9 +1,8 @@
 import { randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
-import { listEntries } from '../list-entries.ts';
 import { comparePlaces } from '../ordered-index.ts';
-import { readExpiry } from '../read-expiry.ts';
+import { listEntries, readExpiry } from '../read-kind.ts';
 import type { Documents, HeldEntry } from './documents.ts';
 import type { Journal } from './journal.ts';
 import type { Records } from './records.ts';
